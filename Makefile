@@ -1,0 +1,43 @@
+# Everything a developer runs. Each target makes .venv when there is none; nothing but
+# Python >= 3.11 and make is needed.
+# The first of these that is new enough; PYTHON=… names another.
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+  $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.PHONY: help demo test check format clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo    compile, deploy and run every example, in PostgreSQL and in process"
+	@echo "make test    the whole test suite"
+	@echo "make check   lint, types, layer contracts"
+	@echo "make format  rewrite the Python files in the house format"
+	@echo "make clean   remove .venv and caches"
+
+$(VENV)/.installed: pyproject.toml
+	@test -n "$(PYTHON)" && $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "wfsql needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+demo: $(VENV)/.installed
+	$(BIN)/python -m wfsql.demo
+
+test: $(VENV)/.installed
+	$(BIN)/python -m pytest -n 2 -q
+
+check: $(VENV)/.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.installed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist build

@@ -1,0 +1,138 @@
+"""Diagnostics as text for people and as data for programs.
+
+All text that comes from a file passes through `plain()`. Tabs are shown as spaces, and carets are
+placed by the width of what stands before them, so that they stay under the place also after wide
+characters and tabs. Long lines are cut around the place.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from typing import Any
+
+from dsl.diagnostics import Diagnostic, Label
+from dsl.plain import plain
+from dsl.source import SourceFile, Span
+
+_TAB = 4
+_WIDEST = 120  # columns of a source line that are shown
+_BEFORE = 60  # columns kept before the place when a line is cut
+
+
+def render_text(diagnostics: Iterable[Diagnostic]) -> str:
+    """Returns all findings, each ending in a newline; empty when there are none."""
+    return "".join(_one(found) for found in diagnostics)
+
+
+def render_data(diagnostics: Iterable[Diagnostic]) -> list[dict[str, Any]]:
+    """Returns the findings as JSON values; text is given as it is, JSON makes it safe."""
+    return [
+        {
+            "file": found.source.name,
+            "code": found.code,
+            "severity": found.severity,
+            "message": found.message,
+            "hint": found.hint,
+            "span": _span_data(found.source, found.span),
+            "labels": [
+                {"message": label.message, "span": _span_data(found.source, label.span)}
+                for label in found.labels
+            ],
+        }
+        for found in diagnostics
+    ]
+
+
+def _span_data(source: SourceFile, span: Span) -> dict[str, Any]:
+    return {"start": _place(source, span.start), "end": _place(source, span.end)}
+
+
+def _place(source: SourceFile, offset: int) -> dict[str, int]:
+    place = source.position(offset)
+    return {
+        "line": place.line,
+        "column": place.column,
+        "utf16_column": place.utf16_column,
+        "offset": place.offset,
+    }
+
+
+def _one(found: Diagnostic) -> str:
+    name = plain(found.source.name)
+    head = f"{found.severity}[{found.code}]: {plain(found.message)}"
+    lines: list[str] = []
+    if found.source.text:
+        place = found.source.position(found.span.start)
+        lines.append(f"{name}:{place.line}:{place.column}: {head}")
+        lines += _excerpts(found)
+    else:
+        lines.append(f"{name}: {head}")
+    if found.hint:
+        lines.append(f"  hint: {plain(found.hint)}")
+    return "\n".join(lines) + "\n"
+
+
+def _excerpts(found: Diagnostic) -> list[str]:
+    """The line of the finding, then one for each label, with one width of line numbers."""
+    source = found.source
+    marks = [Label(span=found.span, message=""), *found.labels]
+    numbers = [source.position(mark.span.start).line for mark in marks]
+    width = len(str(max(numbers)))
+    lines: list[str] = []
+    for mark, number in zip(marks, numbers, strict=True):
+        sign = "^" if mark is marks[0] else "-"
+        shown, under = _excerpt(source, mark.span, sign)
+        lines.append(f"  {number:>{width}} | {shown}".rstrip())
+        message = f" {plain(mark.message)}" if mark.message else ""
+        lines.append(f"  {'':>{width}} | {under}{message}")
+    return lines
+
+
+def _excerpt(source: SourceFile, span: Span, sign: str) -> tuple[str, str]:
+    """The shown line and the carets under it; a span over several lines is marked to its end."""
+    place = source.position(span.start)
+    line = source.line_text(place.line)
+    start = place.column - 1
+    end = max(start, min(start + (span.end - span.start), len(line)))
+    before, middle, after = _shown(line[:start]), _shown(line[start:end]), _shown(line[end:])
+    if (excess := _width(before) - _BEFORE) > 0 and _width(before + middle + after) > _WIDEST:
+        before = "…" + _cut_left(before, excess)
+    room = _WIDEST - _width(before)
+    if _width(middle) > room:
+        middle, after = _cut_right(middle, room), "…"
+    elif _width(middle + after) > room:
+        after = _cut_right(after, room - _width(middle)) + "…"
+    return before + middle + after, " " * _width(before) + sign * max(1, _width(middle))
+
+
+def _shown(text: str) -> str:
+    return plain(text.replace("\t", " " * _TAB))
+
+
+def _width(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    return sum(_char_width(char) for char in text)
+
+
+def _char_width(char: str) -> int:
+    if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
+
+
+def _cut_left(text: str, excess: int) -> str:
+    while text and excess >= 0:
+        excess -= _char_width(text[0])
+        text = text[1:]
+    return text
+
+
+def _cut_right(text: str, room: int) -> str:
+    kept = 0
+    for i, char in enumerate(text):
+        kept += _char_width(char)
+        if kept > max(0, room):
+            return text[:i]
+    return text

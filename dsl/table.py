@@ -1,0 +1,146 @@
+"""The LALR(1) table of `grammar.lark`, kept between runs.
+
+Flow: grammar text → Lark in strict mode → `Table`, plain numbers and words → a JSON file in the
+user's cache folder. A later run reads that file and never imports Lark, whose import and analysis
+cost the better part of a second. The file holds data only (nothing in it is executed), carries the
+grammar it was made from and a check sum, and is written under another name and then renamed. A
+cache that is damaged, of another grammar, or cannot be written is simply not used.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_FORMAT = 1
+_GRAMMAR = Path(__file__).with_name("grammar.lark")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A production: `method` names the Builder method, `size` counts the children."""
+
+    origin: str
+    goto: str
+    method: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """`actions[state][symbol]` is n > 0 to shift into state n - 1, n < 0 to reduce rule -n - 1.
+
+    Symbols are the words and signs as written (`action`, `{`), the declared terminals (`NAME`),
+    `$END`, and the rules, as `@rule`, whose entries are the states after a reduction.
+    """
+
+    literals: frozenset[str]
+    terminals: frozenset[str]
+    rules: tuple[Rule, ...]
+    actions: tuple[dict[str, int], ...]
+    start: int
+    end: int
+
+
+def load_table() -> Table:
+    """Returns the table, from the cache when it is there, otherwise freshly built."""
+    grammar = _GRAMMAR.read_text(encoding="utf-8")
+    path = _cache_path(grammar)
+    table = _read(path, grammar) if path else None
+    if table is None:
+        document = build_document(grammar)
+        table = _from_document(document)
+        if path:
+            _write(path, document)
+    return table
+
+
+def build_document(grammar: str) -> dict[str, Any]:
+    """Builds the table with Lark, strictly: a conflict in the grammar is an error."""
+    from lark import Lark
+    from lark.lexer import Lexer
+    from lark.parsers.lalr_analysis import Shift
+
+    class _OwnLexer(Lexer):  # type: ignore[misc,unused-ignore]
+        """Stands in for dsl.lexer, so that Lark builds no lexer of its own."""
+
+        def __init__(self, _conf: Any) -> None: ...
+
+        def lex(self, *_args: Any) -> Any:
+            return iter(())
+
+    lark = Lark(grammar, parser="lalr", lexer=_OwnLexer, strict=True, maybe_placeholders=False)
+    names = {rule.origin.name: f"@{rule.origin.name}" for rule in lark.rules}
+    names.update({t.name: t.pattern.value for t in lark.terminals if t.pattern})
+    table = lark.parser.parser._parse_table
+    rules = {rule: n for n, rule in enumerate(lark.rules)}
+    # The analysis adds a rule for the start symbol, which is never reduced here.
+    actions = [
+        {
+            names.get(symbol, symbol): argument + 1 if action is Shift else -rules[argument] - 1
+            for symbol, (action, argument) in sorted(table.states[state].items())
+        }
+        for state in sorted(table.states)
+    ]
+    return {
+        "grammar": grammar,
+        "literals": sorted(t.pattern.value for t in lark.terminals if t.pattern),
+        "terminals": sorted({s for row in actions for s in row if not s.startswith("@")}),
+        "rules": [[r.origin.name, r.alias or r.origin.name, len(r.expansion)] for r in lark.rules],
+        "actions": actions,
+        "start": table.start_states["start"],
+        "end": table.end_states["start"],
+    }
+
+
+def _from_document(document: dict[str, Any]) -> Table:
+    return Table(
+        literals=frozenset(document["literals"]),
+        terminals=frozenset(document["terminals"]),
+        rules=tuple(Rule(str(o), f"@{o}", str(m), int(n)) for o, m, n in document["rules"]),
+        actions=tuple(document["actions"]),
+        start=int(document["start"]),
+        end=int(document["end"]),
+    )
+
+
+def _cache_path(grammar: str) -> Path | None:
+    """Returns where this grammar's table is kept, or None when there is no such place."""
+    version = f"{_FORMAT}-{sys.version_info[0]}{sys.version_info[1]}"
+    folder = os.environ.get("WFSQL_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
+    if not folder:
+        try:
+            folder = str(Path.home() / ".cache")
+        except RuntimeError:
+            return None
+    name = f"grammar-{version}-{zlib.crc32(grammar.encode()):08x}.json"
+    return Path(folder) / "wfsql" / name
+
+
+def _read(path: Path, grammar: str) -> Table | None:
+    try:
+        check, _, body = path.read_text(encoding="utf-8").partition("\n")
+        document = json.loads(body) if check == _check(body) else {}
+        return _from_document(document) if document.get("grammar") == grammar else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _write(path: Path, document: dict[str, Any]) -> None:
+    body = json.dumps(document, separators=(",", ":"))
+    temporary = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        temporary.write_text(f"{_check(body)}\n{body}", encoding="utf-8")
+        os.replace(temporary, path)
+    except OSError:
+        return
+
+
+def _check(body: str) -> str:
+    return f"{zlib.crc32(body.encode()):08x}"

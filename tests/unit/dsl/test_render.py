@@ -1,0 +1,79 @@
+"""How findings are shown."""
+
+from __future__ import annotations
+
+import json
+
+from dsl.diagnostics import Diagnostic, Label
+from dsl.plain import plain
+from dsl.render import render_data, render_text
+from dsl.source import SourceFile, Span
+
+
+def finding(text: str, start: int, end: int, **more: object) -> Diagnostic:
+    fields: dict[str, object] = {"message": "wrong", "hint": None, "labels": ()}
+    return Diagnostic(
+        code="WF104",
+        severity="error",
+        source=SourceFile("order.wf", text),
+        span=Span(start, end),
+        **(fields | more),  # type: ignore[arg-type]
+    )
+
+
+def test_a_finding_shows_its_line_caret_label_and_hint() -> None:
+    label = Label(span=Span(0, 3), message="first here")
+    shown = render_text([finding("abc\n  def g\n", 6, 9, hint="go on", labels=(label,))])
+    assert shown == (
+        "order.wf:2:3: error[WF104]: wrong\n"
+        "  2 |   def g\n"
+        "    |   ^^^\n"
+        "  1 | abc\n"
+        "    | --- first here\n"
+        "  hint: go on\n"
+    )
+
+
+def test_the_caret_stands_under_its_place_after_tabs_and_wide_characters() -> None:
+    lines = render_text([finding("\t漢e\u0301x", 4, 5)]).splitlines()
+    assert lines[1] == "  1 |     漢e\u0301x"
+    assert lines[2] == "    |        ^"
+
+
+def test_a_span_over_lines_is_marked_to_the_end_of_the_first() -> None:
+    lines = render_text([finding("ab\ncd", 1, 5)]).splitlines()
+    assert lines[1:] == ["  1 | ab", "    |  ^"]
+
+
+def test_an_empty_span_has_one_caret() -> None:
+    assert render_text([finding("ab", 2, 2)]).splitlines()[2] == "    |   ^"
+
+
+def test_a_long_line_is_cut_around_the_place() -> None:
+    lines = render_text([finding("x" * 500 + "HERE" + "y" * 500, 500, 504)]).splitlines()
+    under = lines[2].index("^")
+    assert lines[1][under : under + 4] == "HERE"
+    assert len(lines[1]) < 140
+
+
+def test_what_a_terminal_would_obey_is_shown_as_escapes() -> None:
+    shown = render_text([finding("a\x1b[31m\u202eb", 0, 1, message="\x9b\u2028")])
+    assert "\\x1b[31m\\u202eb" in shown
+    assert "\\x9b\\u2028" in shown
+    assert plain("a\nb\x00") == "a\\x0ab\\x00"
+
+
+def test_data_has_positions_for_programs() -> None:
+    (found,) = render_data([finding("😀 x", 2, 3)])
+    assert json.loads(json.dumps(found)) == {
+        "file": "order.wf",
+        "code": "WF104",
+        "severity": "error",
+        "message": "wrong",
+        "hint": None,
+        "span": {
+            "start": {"line": 1, "column": 3, "utf16_column": 4, "offset": 2},
+            "end": {"line": 1, "column": 4, "utf16_column": 5, "offset": 3},
+        },
+        "labels": [],
+    }

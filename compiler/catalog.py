@@ -1,0 +1,295 @@
+"""The action catalog: from `*.actions.yaml` files to the actions a workflow may use.
+
+Flow: read and decode, parse with places kept, check against `catalog.schema.json`, turn the short
+type syntax into types and JSON Schema, collect. Whatever does not fit is a diagnostic with its
+place in the YAML file; the actions that do fit are still returned, so one slip hides nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from compiler import codes, json_values
+from compiler.schema_check import accepts, is_plain_schema, misfits, schema_problem
+from compiler.supported import CATALOG_NOT_YET
+from compiler.type_model import ANY, Type, TypeResolver, from_schema, json_schema
+from compiler.yaml_reader import YamlNode, YamlProblem, read_source, read_yaml
+from dsl.codes import Code
+from dsl.diagnostics import Diagnostic, Label
+from dsl.nodes import TypeExpr
+from dsl.source import SourceFile, Span
+
+SUFFIX = ".actions.yaml"
+DEFAULT_CAPABILITY = "default"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CatalogAction:
+    """One action as the catalog describes it, and where it stands there."""
+
+    name: str
+    source: SourceFile
+    span: Span
+    description: str | None
+    version: str | None
+    capability: str
+    input_type: Type
+    output_type: Type
+    input_schema: dict[str, Any] | None
+    output_schema: dict[str, Any] | None
+    result_codes: Mapping[str, str]
+    idempotent: bool
+    sensitive: tuple[str, ...]
+    revision: str
+
+    def code_of(self, name: str) -> int | None:
+        """Returns the integer of a named result code."""
+        return next((int(code) for code, word in self.result_codes.items() if word == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogResult:
+    actions: Mapping[str, CatalogAction]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def discover_catalogs(wf_path: Path) -> tuple[Path, ...]:
+    """Returns every `*.actions.yaml` beside a workflow file, by name."""
+    folder = wf_path.parent
+    if not folder.is_dir():
+        return ()
+    return tuple(sorted(folder.glob(f"*{SUFFIX}"), key=lambda path: path.name))
+
+
+def load_catalog(paths: Iterable[Path]) -> CatalogResult:
+    """Reads catalog files; an action may stand in one of them only."""
+    loader = _Loader()
+    for path in paths:
+        loader.load(path)
+    loader.resolve_types()
+    return CatalogResult(loader.actions(), tuple(sorted(loader.found, key=_sort_key)))
+
+
+def _sort_key(diagnostic: Diagnostic) -> tuple[str, int, int, str]:
+    return diagnostic.sort_key
+
+
+def catalog_schema() -> dict[str, Any]:
+    """Returns the JSON Schema of a catalog file, its patterns in Python's dialect."""
+    text = Path(__file__).with_name("catalog.schema.json").read_text("utf-8")
+    schema: dict[str, Any] = json.loads(text, object_hook=_with_python_pattern)
+    return schema
+
+
+def _with_python_pattern(schema: dict[str, Any]) -> dict[str, Any]:
+    """In JSON Schema `$` is the end of the text, in Python also the place before a last newline."""
+    pattern = schema.get("pattern")
+    return (
+        {**schema, "pattern": pattern.replace("$", r"\Z")} if isinstance(pattern, str) else schema
+    )
+
+
+@dataclass(slots=True, eq=False)
+class _Entry:
+    """An action on its way: its YAML, and its types once they are resolved."""
+
+    node: YamlNode
+    source: SourceFile
+    name: str
+    types: dict[str, tuple[Type, dict[str, Any] | None]]
+
+
+class _Loader:
+    def __init__(self) -> None:
+        self.found: list[Diagnostic] = []
+        self._entries: dict[str, _Entry] = {}
+        self._schema = catalog_schema()
+
+    def load(self, path: Path) -> None:
+        name = str(path)
+        source = SourceFile(name, "")
+        try:
+            source = read_source(path, name)
+            document = read_yaml(source)
+        except YamlProblem as problem:
+            code = codes.CATALOG_YAML if source.text else codes.CATALOG_UNREADABLE
+            self._report(code, source, problem.span, problem.message, problem.hint)
+            return
+        value = document.value()
+        if not accepts(self._schema, value):
+            self._report_misfits(source, document, value)
+        listed = document.child("actions")
+        if listed is not None and isinstance(listed.content, tuple):
+            for node in listed.content:
+                self._enter(source, node)
+
+    def _report_misfits(self, source: SourceFile, document: YamlNode, value: Any) -> None:
+        for misfit in misfits(self._schema, value):
+            span = _place(document, misfit.path, misfit.at_key)
+            self._report(codes.CATALOG_MISFIT, source, span, misfit.message, misfit.hint)
+
+    def _enter(self, source: SourceFile, node: YamlNode) -> None:
+        if not accepts({**self._schema, "$ref": "#/$defs/action"}, node.value()):
+            return
+        name_node = node.content["name"]
+        name = name_node.content
+        if name in self._entries:
+            self._report_duplicate(source, name_node.span, name)
+            return
+        self._entries[name] = _Entry(node, source, name, {})
+        for key, what in CATALOG_NOT_YET.items():
+            if key in node.content:
+                message = f"{what} is not supported yet"
+                self._report(codes.NOT_YET, source, node.key_spans[key], message, "remove it")
+
+    def _report_duplicate(self, source: SourceFile, span: Span, name: str) -> None:
+        first = self._entries[name]
+        place = first.source.position(first.node.content["name"].span.start)
+        hint = f"the first is in {first.source.name}, line {place.line}"
+        labels: tuple[Label, ...] = ()
+        if first.source is source:
+            labels = (Label(span=first.node.content["name"].span, message="first here"),)
+        message = f'action "{name}" is described twice'
+        self._report(codes.CATALOG_DUPLICATE, source, span, message, hint, labels)
+
+    def resolve_types(self) -> None:
+        """Turns `input` and `output` into types; all short types are parsed in one go."""
+        short: list[tuple[_Entry, str, YamlNode]] = []
+        for entry in self._entries.values():
+            for field in ("input", "output"):
+                node = entry.node.child(field)
+                if node is None:
+                    entry.types[field] = (ANY, None)
+                elif isinstance(node.content, str):
+                    short.append((entry, field, node))
+                else:
+                    entry.types[field] = self._schema_type(entry, node)
+        exprs = _parse_types([node.content for _, _, node in short])
+        for position, (entry, field, node) in enumerate(short):
+            expr = exprs[position] if exprs is not None else self._parse_one(entry, node)
+            entry.types[field] = self._short_type(entry, node, expr)
+
+    def _schema_type(self, entry: _Entry, node: YamlNode) -> tuple[Type, dict[str, Any] | None]:
+        schema = node.value()
+        problem = None if is_plain_schema(schema) else schema_problem(schema)
+        if problem is not None:
+            self._report(
+                codes.CATALOG_TYPE, entry.source, node.span, f"no valid JSON Schema: {problem}"
+            )
+            return ANY, None
+        return from_schema(schema), schema
+
+    def _parse_one(self, entry: _Entry, node: YamlNode) -> TypeExpr | None:
+        exprs = _parse_types([node.content])
+        if exprs is None:
+            self._report(
+                codes.CATALOG_TYPE,
+                entry.source,
+                node.span,
+                "this is not a type",
+                'write one such as "{ sku: string, qty: int }", or a JSON Schema',
+            )
+            return None
+        return exprs[0]
+
+    def _short_type(
+        self, entry: _Entry, node: YamlNode, expr: TypeExpr | None
+    ) -> tuple[Type, dict[str, Any] | None]:
+        if expr is None:
+            return ANY, None
+
+        def report(kind: str, span: Span, name: str) -> None:
+            words = {
+                "unknown": f'unknown type "{name}"',
+                "duplicate": f'"{name}" stands twice in this type',
+                "deep": "this type is nested too deep or too large",
+            }
+            self._report(codes.CATALOG_TYPE, entry.source, node.span, words[kind])
+
+        resolved = TypeResolver({}, report).resolve(expr)
+        return resolved, json_schema(resolved)
+
+    def actions(self) -> dict[str, CatalogAction]:
+        return {name: _action(entry) for name, entry in self._entries.items()}
+
+    def _report(
+        self,
+        code: Code,
+        source: SourceFile,
+        span: Span,
+        message: str,
+        hint: str | None = None,
+        labels: Sequence[Label] = (),
+    ) -> None:
+        self.found.append(
+            Diagnostic(
+                code=code.code,
+                severity=code.severity,
+                message=message,
+                source=source,
+                span=span,
+                hint=hint,
+                labels=tuple(labels),
+            )
+        )
+
+
+def _place(document: YamlNode, path: tuple[str | int, ...], at_key: bool) -> Span:
+    """Returns the place of a path; of its last key when `at_key`, as far as the path leads."""
+    node = document
+    for position, step in enumerate(path):
+        if at_key and position == len(path) - 1 and step in node.key_spans:
+            return node.key_spans[str(step)]
+        child = node.child(step)
+        if child is None:
+            break
+        node = child
+    return node.span
+
+
+_PREFIX = "workflow catalog_types {\n"
+
+
+def _parse_types(texts: list[str]) -> list[TypeExpr] | None:
+    """Parses short types by way of aliases; None when any of them is not a type."""
+    from dsl.parser import parse_text
+
+    if not texts:
+        return []
+    body = "".join(f"type T{number} = {text}\n" for number, text in enumerate(texts))
+    result = parse_text(_PREFIX + body + "}\n", "catalog types")
+    if result.file is None or any(found.severity == "error" for found in result.diagnostics):
+        return None
+    aliases = [alias for workflow in result.file.workflows for alias in workflow.types]
+    # A text such as `int type B = int` must not pass for one type.
+    return [alias.type for alias in aliases] if len(aliases) == len(texts) else None
+
+
+def _action(entry: _Entry) -> CatalogAction:
+    value = entry.node.value()
+    input_type, input_schema = entry.types["input"]
+    output_type, output_schema = entry.types["output"]
+    # What a version freezes (R24): everything but description, capability and dispatch.
+    frozen: dict[str, Any] = {
+        "version": value.get("version"),
+        "input_schema": input_schema,
+        "output_schema": output_schema,
+        "result_codes": value.get("result_codes", {}),
+        "idempotent": value.get("idempotent", True),
+        "sensitive": value.get("sensitive", []),
+    }
+    return CatalogAction(
+        name=entry.name,
+        source=entry.source,
+        span=entry.node.content["name"].span,
+        description=value.get("description"),
+        capability=value.get("capability", DEFAULT_CAPABILITY),
+        input_type=input_type,
+        output_type=output_type,
+        revision=json_values.sha256_hex({"name": entry.name, "timeout_ms": None, **frozen}),
+        **{**frozen, "sensitive": tuple(frozen["sensitive"])},
+    )

@@ -1,0 +1,187 @@
+"""Checks of ACTIONs and SWITCHes against the action catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+from compiler import codes
+from compiler.catalog import CatalogAction
+from compiler.checks.finding import finding
+from compiler.expressions import NOT_LITERAL, literal_value, step_key, task_key
+from compiler.suggest import did_you_mean
+from compiler.symbols import Model, Node
+from dsl.diagnostics import Diagnostic
+from dsl.nodes import Action, BareKey, LiteralExpr, Reference, Switch
+from dsl.source import Span
+
+
+def _actions(model: Model) -> Iterator[tuple[Node, Action]]:
+    for node in model.nodes:
+        if isinstance(node.statement, Action):
+            yield node, node.statement
+
+
+def check_unknown_action(model: Model) -> Iterator[Diagnostic]:
+    if model.catalog == "broken":
+        return
+    for _node, action in _actions(model):
+        name = action.action
+        if model.catalog == "missing":
+            message = "there is no action catalog, so no action is known"
+            hint = "put a file *.actions.yaml beside this one, or name one with --catalog"
+            yield finding(model, codes.NO_CATALOG, name.span, message, hint)
+            return
+        if name.text not in model.actions:
+            hint_text = did_you_mean(name.text, model.actions)
+            message = f'unknown action "{name.text}"'
+            yield finding(model, codes.UNKNOWN_ACTION, name.span, message, hint_text)
+
+
+def check_arguments(model: Model) -> Iterator[Diagnostic]:
+    for _node, action in _actions(model):
+        seen: dict[str, Span] = {}
+        for argument in action.arguments:
+            name = argument.name
+            if name.text in seen:
+                message = f'argument "{name.text}" is given twice'
+                yield finding(
+                    model,
+                    codes.DUPLICATE_ARGUMENT,
+                    name.span,
+                    message,
+                    "remove one",
+                    seen[name.text],
+                )
+            seen.setdefault(name.text, name.span)
+        described = model.actions.get(action.action.text)
+        if described is not None:
+            yield from _check_against(model, action, described)
+
+
+def _check_against(model: Model, action: Action, described: CatalogAction) -> Iterator[Diagnostic]:
+    fields = described.input_type.fields
+    if described.input_schema is None or fields is None:
+        return
+    known = {field.name for field in fields}
+    given = {argument.name.text for argument in action.arguments}
+    for argument in action.arguments:
+        if argument.name.text not in known:
+            message = f'{described.name} takes no argument "{argument.name.text}"'
+            hint = did_you_mean(argument.name.text, [f.name for f in fields])
+            yield finding(model, codes.UNKNOWN_ARGUMENT, argument.name.span, message, hint)
+    for field in fields:
+        if not field.optional and field.name not in given:
+            message = f'{described.name} needs argument "{field.name}"'
+            hint = f"add `{field.name}: …`"
+            yield finding(model, codes.MISSING_ARGUMENT, action.action.span, message, hint)
+
+
+def switch_action(model: Model, switch: Switch) -> CatalogAction | None:
+    """Returns the action whose result codes a SWITCH is over, when it is over one's."""
+    node = model.by_key.get(_switch_key(switch) or "")
+    if node is None or not isinstance(node.statement, Action):
+        return None
+    return model.actions.get(node.statement.action.text)
+
+
+def _switch_key(switch: Switch) -> str | None:
+    subject = switch.subject
+    if isinstance(subject, BareKey):
+        return subject.name
+    if isinstance(subject, Reference) and step_key(subject, 2) == "resultCode":
+        return task_key(subject)
+    return None
+
+
+def check_cases(model: Model) -> Iterator[Diagnostic]:
+    for node in model.nodes:
+        if isinstance(node.statement, Switch):
+            yield from _check_switch(model, node.statement)
+
+
+def _check_switch(model: Model, switch: Switch) -> Iterator[Diagnostic]:
+    described = switch_action(model, switch)
+    seen: dict[Any, Span] = {}
+    named = False
+    for case in switch.cases:
+        for value in case.values:
+            named = named or isinstance(value, BareKey)
+            meaning, problem = _case_meaning(model, described, value)
+            if isinstance(value, BareKey) and described is None and _is_reported(model, switch):
+                continue
+            if problem is not None:
+                yield problem
+            if meaning is NOT_LITERAL:
+                continue
+            if meaning in seen:
+                message = f"case {_shown(value)} is given twice"
+                first = seen[meaning]
+                yield finding(model, codes.DUPLICATE_CASE, value.span, message, "remove one", first)
+            seen.setdefault(meaning, value.span)
+    if named and described is not None and switch.default is None:
+        yield from _check_open(model, switch, described, seen)
+
+
+def _case_meaning(
+    model: Model, described: CatalogAction | None, value: LiteralExpr | BareKey
+) -> tuple[Any, Diagnostic | None]:
+    """Returns what a case compares with, or NOT_LITERAL when there is nothing to compare."""
+    if isinstance(value, BareKey):
+        return _named_code(model, described, value)
+    literal = literal_value(value)
+    if isinstance(literal, bool | Decimal) or literal is None:
+        message = (
+            f"a case is an integer, a string or the name of a result code, not {_shown(value)}"
+        )
+        hint = "use `if` for it"
+        return NOT_LITERAL, finding(model, codes.BAD_CASE, value.span, message, hint)
+    return literal, None
+
+
+def _named_code(
+    model: Model, described: CatalogAction | None, value: BareKey
+) -> tuple[Any, Diagnostic | None]:
+    if described is None:
+        message = f'"{value.name}" can name a result code only in a switch over an action'
+        hint = "write `switch KEY`, or put the value in quotes"
+        return NOT_LITERAL, finding(model, codes.UNKNOWN_RESULT_CODE, value.span, message, hint)
+    number = described.code_of(value.name)
+    if number is None:
+        message = f'{described.name} has no result code "{value.name}"'
+        hint_text = did_you_mean(value.name, described.result_codes.values())
+        return NOT_LITERAL, finding(
+            model, codes.UNKNOWN_RESULT_CODE, value.span, message, hint_text
+        )
+    return number, None
+
+
+def _is_reported(model: Model, switch: Switch) -> bool:
+    """Whether it is said elsewhere that the switch's key, or the action it runs, is unknown."""
+    key = _switch_key(switch)
+    node = model.by_key.get(key or "")
+    return key is not None and (node is None or isinstance(node.statement, Action))
+
+
+def _shown(value: LiteralExpr | BareKey) -> str:
+    if isinstance(value, BareKey):
+        return f'"{value.name}"'
+    words = {None: "null", True: "true", False: "false"}
+    if value.value is None or isinstance(value.value, bool):
+        return words[value.value]
+    return f'"{value.value}"' if isinstance(value.value, str) else str(value.value)
+
+
+def _check_open(
+    model: Model, switch: Switch, described: CatalogAction, seen: dict[Any, Span]
+) -> Iterator[Diagnostic]:
+    left = [
+        name
+        for code, name in described.result_codes.items()
+        if int(code) >= 0 and int(code) not in seen
+    ]
+    if left:
+        message = f"this switch leaves out the result code {', '.join(left)} of {described.name}"
+        hint = "add the case, or a default"
+        yield finding(model, codes.OPEN_SWITCH, switch.subject.span, message, hint)

@@ -1,0 +1,33 @@
+"""How a check makes a diagnostic: code and severity from the registry, source from the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from compiler.symbols import Model
+from dsl.codes import Code
+from dsl.diagnostics import Diagnostic, Label
+from dsl.source import Span
+
+Check = Callable[[Model], Iterator[Diagnostic]]
+
+
+def finding(
+    model: Model,
+    code: Code,
+    span: Span,
+    message: str,
+    hint: str | None = None,
+    first: Span | None = None,
+) -> Diagnostic:
+    """Returns a diagnostic in the model's file; `first` is the place of an earlier declaration."""
+    labels = () if first is None else (Label(span=first, message="first here"),)
+    return Diagnostic(
+        code=code.code,
+        severity=code.severity,
+        message=message,
+        source=model.source,
+        span=span,
+        hint=hint,
+        labels=labels,
+    )

@@ -1,0 +1,255 @@
+"""Checks of types: what is known not to fit where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+
+from compiler import codes
+from compiler.checks.finding import finding
+from compiler.expressions import NOT_LITERAL, literal_value, lone_reference, post_order
+from compiler.infer import types_of
+from compiler.suggest import did_you_mean
+from compiler.symbols import Model, Site
+from compiler.type_model import BUILTIN, Type
+from dsl.diagnostics import Diagnostic
+from dsl.nodes import (
+    Action,
+    BareKey,
+    Binary,
+    Call,
+    Expr,
+    IndexStep,
+    ListExpr,
+    ObjectExpr,
+    Reference,
+    TemplateString,
+    Unary,
+)
+
+
+def check_type_names(model: Model) -> Iterator[Diagnostic]:
+    for misfit in model.type_misfits:
+        match misfit.kind:
+            case "unknown":
+                known = [*BUILTIN, *sorted(model.type_names)]
+                message = f'unknown type "{misfit.name}"'
+                hint = did_you_mean(misfit.name, known)
+                yield finding(model, codes.UNKNOWN_TYPE, misfit.span, message, hint)
+            case "cycle":
+                message = f'type "{misfit.name}" contains itself'
+                yield finding(model, codes.TYPE_CYCLE, misfit.span, message)
+            case "duplicate":
+                message = f'"{misfit.name}" stands twice in this type'
+                yield finding(model, codes.BAD_TYPE, misfit.span, message, "remove one")
+            case _:
+                message = "this type is nested too deep or too large"
+                yield finding(model, codes.BAD_TYPE, misfit.span, message, "use `any` inside")
+
+
+def check_values(model: Model) -> Iterator[Diagnostic]:
+    """Values against declared types: of variables, inputs, and arguments in the catalog."""
+    for site in model.sites:
+        if isinstance(site.expr, BareKey):
+            continue
+        target = site.target
+        if target is not None and target.kind in ("input", "var"):
+            yield from _misfits(model, site, site.expr, target.type, f'"{target.name}"')
+    for site, name, expr, wanted in _arguments(model):
+        yield from _misfits(model, site, expr, wanted, f'argument "{name}"')
+
+
+def _arguments(model: Model) -> Iterator[tuple[Site, str, Expr, Type]]:
+    for site in model.sites:
+        if site.use != "argument" or not isinstance(site.node.statement, Action):
+            continue
+        described = model.actions.get(site.node.statement.action.text)
+        argument = next(a for a in site.node.statement.arguments if a.value is site.expr)
+        field = None if described is None else described.input_type.field(argument.name.text)
+        if field is not None:
+            yield site, argument.name.text, argument.value, field.type
+
+
+def _misfits(model: Model, site: Site, expr: Expr, wanted: Type, what: str) -> Iterator[Diagnostic]:
+    known = types_of(model, expr, site.node if site.use == "binding" else None)
+    pending = [(expr, wanted, what)]
+    while pending:
+        current, expected, name = pending.pop()
+        if expected.base == "any":
+            continue
+        if isinstance(current, ListExpr) and expected.base == "list":
+            item = expected.item
+            if item is not None:
+                pending.extend((child, item, f"an element of {name}") for child in current.items)
+        elif isinstance(current, ObjectExpr) and expected.base == "object":
+            yield from _missing_fields(model, current, expected)
+            for entry in current.entries:
+                field = expected.field(entry.key)
+                if field is not None:
+                    pending.append((entry.value, field.type, f'field "{entry.key}"'))
+        else:
+            yield from _misfit(model, current, known[id(current)], expected, name)
+
+
+def _missing_fields(model: Model, expr: ObjectExpr, wanted: Type) -> Iterator[Diagnostic]:
+    given = {entry.key for entry in expr.entries}
+    for field in wanted.fields or ():
+        if not field.optional and field.name not in given:
+            message = f'field "{field.name}" is missing here'
+            yield finding(model, codes.WRONG_TYPE, expr.span, message, f"add `{field.name}: …`")
+
+
+def _misfit(
+    model: Model, expr: Expr, actual: Type, wanted: Type, name: str
+) -> Iterator[Diagnostic]:
+    literal = literal_value(expr)
+    if literal is None:
+        if not wanted.nullable:
+            yield _wrong(model, expr, f"{name} takes {wanted.describe()}, not null")
+    elif not _may_be(actual, wanted) or (isinstance(literal, Decimal) and wanted.base == "int"):
+        yield _wrong(model, expr, f"{name} takes {wanted.describe()}, not {_what(actual)}")
+    elif wanted.enum is not None and isinstance(literal, str) and literal not in wanted.enum:
+        diagnostic = f'{name} takes {wanted.describe()}, not "{literal}"'
+        yield _wrong(model, expr, diagnostic, did_you_mean(literal, wanted.enum))
+
+
+def _may_be(actual: Type, wanted: Type) -> bool:
+    """Whether a value of one type can fit another; a `number` may turn out to be an integer."""
+    if "any" in (actual.base, wanted.base) or actual.base == wanted.base:
+        return True
+    return {actual.base, wanted.base} == {"int", "number"}
+
+
+def _what(actual: Type) -> str:
+    words = {
+        "string": "a string",
+        "int": "an integer",
+        "number": "a number with a fraction",
+        "bool": "a boolean",
+        "object": "an object",
+        "list": "a list",
+    }
+    return words.get(actual.base, "this")
+
+
+def _wrong(model: Model, expr: Expr, message: str, hint: str | None = None) -> Diagnostic:
+    return finding(model, codes.WRONG_TYPE, expr.span, message, hint)
+
+
+def check_operands(model: Model) -> Iterator[Diagnostic]:
+    """Operands, conditions, counts and collections that are known to fail when evaluated."""
+    for site in model.sites:
+        if isinstance(site.expr, BareKey):
+            continue
+        known = types_of(model, site.expr, site.node if site.use == "binding" else None)
+        for part in post_order(site.expr):
+            yield from _check_part(model, part, known)
+        yield from _check_use(model, site, site.expr, known[id(site.expr)])
+
+
+def _check_use(model: Model, site: Site, expr: Expr, actual: Type) -> Iterator[Diagnostic]:
+    literal = literal_value(expr)
+    match site.use:
+        case "condition":
+            yield from _check_truth(model, expr, actual, "a condition")
+        case "count":
+            if actual.base not in ("any", "int", "number") or isinstance(literal, Decimal):
+                yield _wrong(model, expr, f"`repeat` takes an integer, not {_what(actual)}")
+        case "collection":
+            if actual.base not in ("any", "list"):
+                yield _wrong(model, expr, f"`foreach` takes a list, not {_what(actual)}")
+        case "correlate":
+            if actual.base in ("bool", "object", "list") or isinstance(literal, Decimal):
+                message = f"`correlate` takes a string or an integer, not {_what(actual)}"
+                yield _wrong(model, expr, message)
+        case "subject":
+            if actual.base in ("object", "list"):
+                yield _wrong(model, expr, f"`switch` takes a scalar, not {_what(actual)}")
+
+
+def _check_truth(model: Model, expr: Expr, actual: Type, what: str) -> Iterator[Diagnostic]:
+    is_fraction = isinstance(literal_value(expr), Decimal)
+    if actual.base in ("string", "object", "list") or is_fraction:
+        message = f"{what} takes a boolean, an integer or null, not {_what(actual)}"
+        yield _wrong(model, expr, message, "compare it with something")
+
+
+def _check_part(model: Model, expr: Expr, known: dict[int, Type]) -> Iterator[Diagnostic]:
+    match expr:
+        case TemplateString(parts=parts) if len(parts) > 1:
+            for part in parts:
+                if not isinstance(part, str) and known[id(part)].base in ("object", "list"):
+                    message = f"{_what(known[id(part)])} cannot stand inside a string"
+                    yield _wrong(model, part, message)
+        case Reference(steps=steps):
+            for step in steps:
+                if isinstance(step, IndexStep) and isinstance(step.index, Reference):
+                    actual = known[id(step.index)]
+                    if actual.base not in ("any", "int", "number"):
+                        message = f"an index takes an integer, not {_what(actual)}"
+                        yield _wrong(model, step.index, message)
+        case Unary(operator="not", operand=operand):
+            yield from _check_truth(model, operand, known[id(operand)], "`not`")
+        case Unary(operand=operand):
+            if literal_value(expr) is NOT_LITERAL:
+                yield from _check_integer(model, operand, known, "-")
+        case Binary():
+            yield from _check_binary(model, expr, known)
+        case Call(arguments=arguments) if expr.function.text == "len" and len(arguments) == 1:
+            actual = known[id(arguments[0])]
+            if actual.base in ("int", "number", "bool"):
+                message = f"`len` takes a string, a list or an object, not {_what(actual)}"
+                yield _wrong(model, arguments[0], message)
+
+
+def _check_integer(
+    model: Model, expr: Expr, known: dict[int, Type], operator: str
+) -> Iterator[Diagnostic]:
+    actual = known[id(expr)]
+    is_fraction = isinstance(literal_value(expr), Decimal)
+    if actual.base in ("string", "bool", "object", "list") or is_fraction:
+        hint = None
+        if actual.base == "string" and operator == "+":
+            hint = 'join strings as "${var.a}${var.b}"'
+        yield _wrong(model, expr, f"`{operator}` takes integers, not {_what(actual)}", hint)
+
+
+def _check_binary(model: Model, expr: Binary, known: dict[int, Type]) -> Iterator[Diagnostic]:
+    left, right = known[id(expr.left)], known[id(expr.right)]
+    match expr.operator:
+        case "+" | "-" | "*" | "//" | "%":
+            yield from _check_integer(model, expr.left, known, expr.operator)
+            yield from _check_integer(model, expr.right, known, expr.operator)
+        case "and" | "or":
+            yield from _check_truth(model, expr.left, left, f"`{expr.operator}`")
+            yield from _check_truth(model, expr.right, right, f"`{expr.operator}`")
+        case "<" | "<=" | ">" | ">=":
+            if _never_ordered(left, right):
+                message = f"cannot order {_what(left)} and {_what(right)}"
+                yield _wrong(model, expr, message)
+        case "==" | "!=":
+            for side, actual in ((expr.left, left), (expr.right, right)):
+                other = expr.right if side is expr.left else expr.left
+                if actual.base in ("object", "list") and not _may_be_null(other, known):
+                    message = f"{_what(actual)} can only be compared with null"
+                    yield _wrong(model, side, message)
+        case "in":
+            if left.base in ("object", "list"):
+                yield _wrong(model, expr.left, f"`in` takes a scalar, not {_what(left)}")
+            if right.base not in ("any", "list"):
+                yield _wrong(model, expr.right, f"`in` takes a list, not {_what(right)}")
+        case "??":
+            pass
+
+
+def _never_ordered(left: Type, right: Type) -> bool:
+    groups = {"int": "number", "number": "number", "string": "string", "any": "any"}
+    kinds = {groups.get(left.base, left.base), groups.get(right.base, right.base)}
+    return bool(kinds & {"bool", "object", "list"}) or kinds == {"number", "string"}
+
+
+def _may_be_null(expr: Expr, known: dict[int, Type]) -> bool:
+    if literal_value(expr) is None:
+        return True
+    actual = known[id(expr)]
+    return actual.base == "any" or actual.nullable or lone_reference(expr) is not None

@@ -1,0 +1,214 @@
+"""What is known of the type of an expression before anything runs.
+
+`ANY` means nothing is known; a check speaks up only about what is certain. No walk recurses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import assert_never
+
+from compiler.expressions import NOT_LITERAL, literal_value, post_order, step_key, task_key
+from compiler.symbols import Model, Node
+from compiler.type_model import ANY, Field, Type
+from dsl.nodes import (
+    Action,
+    Binary,
+    Call,
+    Expr,
+    Foreach,
+    IndexStep,
+    KeyStep,
+    ListExpr,
+    LiteralExpr,
+    ObjectExpr,
+    Reference,
+    Repeat,
+    Step,
+    TemplateString,
+    Unary,
+)
+
+STRING, INT, NUMBER, BOOL = Type("string"), Type("int"), Type("number"), Type("bool")
+
+_CTX: dict[str, Type] = {
+    "instance_id": STRING,
+    "workflow": STRING,
+    "version": STRING,
+    "node": STRING,
+    "attempt": INT,
+    "index": INT,
+    "iterationNo": INT,
+    "sequenceIndex": INT,
+    "parallelIndex": INT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """Where the steps of a reference lead: to `type`, or to a step that does not fit it."""
+
+    type: Type
+    misfit: Step | None = None
+
+
+def follow(start: Type, steps: Sequence[Step]) -> Walk:
+    """Follows steps through a type as far as it is known."""
+    current = start
+    for step in steps:
+        if current.base == "any":
+            return Walk(ANY)
+        following = _step(current, step)
+        if following is None:
+            return Walk(current, step)
+        current = following
+    return Walk(current)
+
+
+def _step(current: Type, step: Step) -> Type | None:
+    match step:
+        case KeyStep(key=key):
+            if current.base != "object":
+                return None
+            if current.fields is None:
+                return ANY
+            found = current.field(key)
+            if found is None:
+                return None
+            return replace(found.type, nullable=found.type.nullable or found.optional)
+        case IndexStep():
+            return (current.item or ANY) if current.base == "list" else None
+        case _:
+            assert_never(step)
+
+
+def walk_reference(model: Model, reference: Reference, node: Node | None) -> Walk:
+    """Returns where a reference leads; `node` is the one in whose `set` it stands, for `out`."""
+    steps = reference.steps
+    match reference.root:
+        case "var":
+            variable = model.resolved.get(id(reference))
+            return Walk(ANY) if variable is None else follow(variable.type, steps[1:])
+        case "out":
+            return follow(_output_of(model, node), steps)
+        case "code":
+            return Walk(INT)
+        case "event":
+            return Walk(ANY)
+        case "ctx":
+            return _walk_ctx(model, reference)
+        case _:
+            assert_never(reference.root)
+
+
+def _walk_ctx(model: Model, reference: Reference) -> Walk:
+    key = task_key(reference)
+    if key is not None:
+        field = step_key(reference, 2)
+        if field == "resultCode":
+            return Walk(INT)
+        if field == "output":
+            return follow(_output_of(model, model.by_key.get(key)), reference.steps[3:])
+        return Walk(ANY)
+    first = step_key(reference, 0)
+    if first == "parent":
+        return Walk(INT)
+    known = _CTX.get(first or "")
+    return Walk(ANY) if known is None else follow(known, reference.steps[1:])
+
+
+def _output_of(model: Model, node: Node | None) -> Type:
+    if node is None or not isinstance(node.statement, Action):
+        return ANY
+    action = model.actions.get(node.statement.action.text)
+    return ANY if action is None else action.output_type
+
+
+def type_of(model: Model, expr: Expr, node: Node | None = None) -> Type:
+    """Returns the type of an expression, `ANY` where it is not known."""
+    return types_of(model, expr, node)[id(expr)]
+
+
+def types_of(model: Model, expr: Expr, node: Node | None = None) -> dict[int, Type]:
+    """Returns the types of an expression and of all its parts, by `id`."""
+    known: dict[int, Type] = {}
+    for part in post_order(expr):
+        known[id(part)] = _type(model, part, node, known)
+    return known
+
+
+def _type(model: Model, expr: Expr, node: Node | None, known: dict[int, Type]) -> Type:
+    match expr:
+        case LiteralExpr(value=value):
+            return literal_type(value)
+        case Reference():
+            walk = walk_reference(model, expr, node)
+            return ANY if walk.misfit is not None else walk.type
+        case TemplateString(parts=parts):
+            lone = parts[0] if len(parts) == 1 else ""
+            return STRING if isinstance(lone, str) else known[id(lone)]
+        case ListExpr(items=items):
+            types = {known[id(item)] for item in items}
+            return Type("list", item=types.pop() if len(types) == 1 else None)
+        case ObjectExpr(entries=entries):
+            fields = tuple(Field(e.key, False, known[id(e.value)]) for e in entries)
+            return Type("object", fields=fields)
+        case Unary(operator=operator):
+            literal = literal_value(expr)
+            return BOOL if operator == "not" else literal_type(literal)
+        case Binary():
+            return _binary(expr, known)
+        case Call(function=function):
+            return {"len": INT, "defined": BOOL}.get(function.text, ANY)
+        case _:
+            assert_never(expr)
+
+
+def literal_type(value: object) -> Type:
+    """Returns the type of a JSON scalar; that of `null` is not known. No literal: an integer."""
+    if value is NOT_LITERAL:
+        return INT
+    if isinstance(value, bool):
+        return BOOL
+    if isinstance(value, int):
+        return INT
+    if isinstance(value, Decimal):
+        return NUMBER
+    return STRING if isinstance(value, str) else ANY
+
+
+def _binary(expr: Binary, known: dict[int, Type]) -> Type:
+    match expr.operator:
+        case "+" | "-" | "*" | "//" | "%":
+            return INT
+        case "??":
+            left = replace(known[id(expr.left)], nullable=False)
+            return left if left == replace(known[id(expr.right)], nullable=False) else ANY
+        case _:
+            return BOOL
+
+
+def type_loop_variables(model: Model) -> None:
+    """Gives FOREACH items and counters the type that is known of them, outer loops first.
+
+    A loop variable that a `set` writes to stays `ANY`.
+    """
+    for node in model.nodes:
+        if node.edge != "BODY" or node.parent is None:
+            continue
+        statement = node.parent.statement
+        if isinstance(statement, Foreach):
+            collection = type_of(model, statement.collection)
+            _give_type(node, statement.item.text, collection.item or ANY)
+            if statement.index is not None:
+                _give_type(node, statement.index.text, INT)
+        elif isinstance(statement, Repeat) and statement.counter is not None:
+            _give_type(node, statement.counter.text, INT)
+
+
+def _give_type(body: Node, name: str, known: Type) -> None:
+    variable = body.variables.get(name)
+    if variable is not None and variable.kind == "loop" and not variable.writes:
+        variable.type = known

@@ -1,0 +1,247 @@
+"""Types: from `.wf` syntax and JSON Schema to one model, and out to the type table (R5).
+
+`TypeExpr --resolve--> Type --type_rows--> rows of the type table`, and `Type --json_schema-->` for
+tools. A schema from a catalog comes in through `from_schema`; what the model cannot say becomes
+`any`, so a check never refuses what the schema might allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, assert_never
+
+from dsl.nodes import EnumType, ListType, NamedType, NullableType, ObjectType, TypeExpr
+from dsl.source import Span
+
+Base = Literal["string", "int", "number", "bool", "any", "object", "list"]
+MAX_TYPE_DEPTH = 64
+MAX_TYPE_ROWS = 10_000
+BUILTIN: tuple[Base, ...] = ("string", "int", "number", "bool", "any", "object")
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    name: str
+    optional: bool
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """`fields` is None for an object of which nothing is known, `item` for such a list."""
+
+    base: Base
+    nullable: bool = False
+    enum: tuple[str, ...] | None = None
+    fields: tuple[Field, ...] | None = None
+    item: Type | None = None
+
+    def field(self, name: str) -> Field | None:
+        return next((field for field in self.fields or () if field.name == name), None)
+
+    def describe(self) -> str:
+        """Returns the type in the words of an error message."""
+        words = {
+            "string": "a string",
+            "int": "an integer",
+            "number": "a number",
+            "bool": "a boolean",
+            "any": "anything",
+            "object": "an object",
+            "list": "a list",
+        }[self.base]
+        if self.enum is not None:
+            words = "one of " + ", ".join(f'"{value}"' for value in self.enum)
+        return words + (" or null" if self.nullable else "")
+
+
+ANY = Type("any")
+
+Report = Callable[[str, Span, str], None]
+"""Takes a kind (`unknown`, `cycle`, `deep`, `duplicate`), the place and the name concerned."""
+
+
+class TypeResolver:
+    """Resolves type expressions against the aliases in sight; misfits go to `report`."""
+
+    def __init__(self, aliases: Mapping[str, TypeExpr], report: Report) -> None:
+        self._aliases = aliases
+        self._report = report
+        self._open: list[str] = []
+        self._circular: set[str] = set()
+        self._rows = 0
+
+    def resolve(self, expr: TypeExpr) -> Type:
+        self._rows = 0
+        return self._resolve(expr, 0)
+
+    def check_aliases(self) -> None:
+        """Resolves every alias for its misfits: one that nobody uses may be wrong, too."""
+        for name, expr in self._aliases.items():
+            self._rows = 0
+            self._named(name, expr.span, 0)
+
+    def _resolve(self, expr: TypeExpr, depth: int) -> Type:
+        # The depth is bounded here, so this recursion is, too.
+        self._rows += 1
+        if depth > MAX_TYPE_DEPTH or self._rows > MAX_TYPE_ROWS:
+            if self._rows <= MAX_TYPE_ROWS + 1:
+                self._report("deep", expr.span, "")
+                self._rows = MAX_TYPE_ROWS + 1
+            return ANY
+        match expr:
+            case NamedType(name=name):
+                return self._named(name, expr.span, depth)
+            case ListType(item=item):
+                return Type("list", item=self._resolve(item, depth + 1))
+            case NullableType(inner=inner):
+                return replace(self._resolve(inner, depth + 1), nullable=True)
+            case EnumType(values=values):
+                self._no_duplicates(values, expr.span)
+                return Type("string", enum=values)
+            case ObjectType():
+                return self._object(expr, depth)
+            case _:
+                assert_never(expr)
+
+    def _object(self, expr: ObjectType, depth: int) -> Type:
+        seen: set[str] = set()
+        fields = []
+        for field in expr.fields:
+            if field.name in seen:
+                self._report("duplicate", field.name_span, field.name)
+                continue
+            seen.add(field.name)
+            fields.append(Field(field.name, field.optional, self._resolve(field.type, depth + 1)))
+        return Type("object", fields=tuple(fields))
+
+    def _no_duplicates(self, values: tuple[str, ...], span: Span) -> None:
+        for position, value in enumerate(values):
+            if value in values[:position]:
+                self._report("duplicate", span, value)
+                return
+
+    def _named(self, name: str, span: Span, depth: int) -> Type:
+        if name in self._aliases:
+            if name in self._open:
+                if name not in self._circular:
+                    self._report("cycle", span, name)
+                # One finding per circle, whichever of its names it is entered by.
+                self._circular.update(self._open[self._open.index(name) :])
+                return ANY
+            self._open.append(name)
+            try:
+                return self._resolve(self._aliases[name], depth + 1)
+            finally:
+                self._open.pop()
+        for base in BUILTIN:
+            if name == base:
+                return Type(base)
+        self._report("unknown", span, name)
+        return ANY
+
+
+def type_rows(root: Type, first_id: int) -> list[dict[str, Any]]:
+    """Returns the rows of the type table for one root type, parents before children."""
+    rows: list[dict[str, Any]] = []
+    pending: list[tuple[Type, int | None, str, str | None, bool]] = [
+        (root, None, "root", None, True)
+    ]
+    while pending:
+        current, parent, kind, name, required = pending.pop()
+        row_id = first_id + len(rows)
+        rows.append(
+            {
+                "id": row_id,
+                "parent": parent,
+                "kind": kind,
+                "name": name,
+                "base": current.base,
+                "required": required,
+                "nullable": current.nullable,
+                "enum": None if current.enum is None else list(current.enum),
+            }
+        )
+        if current.item is not None:
+            pending.append((current.item, row_id, "item", None, True))
+        for field in reversed(current.fields or ()):
+            pending.append((field.type, row_id, "field", field.name, not field.optional))
+    return rows
+
+
+_SCHEMA_TYPES: dict[str, str] = {"int": "integer", "bool": "boolean", "list": "array"}
+
+
+def json_schema(root: Type) -> dict[str, Any]:
+    """Returns the JSON Schema 2020-12 that says the same as a type; surplus fields are allowed."""
+    if root.base == "any":
+        return {}
+    name = _SCHEMA_TYPES.get(root.base, root.base)
+    schema: dict[str, Any] = {"type": [name, "null"] if root.nullable else name}
+    if root.enum is not None:
+        schema["enum"] = [*root.enum, None] if root.nullable else list(root.enum)
+    if root.item is not None:
+        schema["items"] = json_schema(root.item)
+    if root.fields is not None:
+        schema["properties"] = {field.name: json_schema(field.type) for field in root.fields}
+        required = [field.name for field in root.fields if not field.optional]
+        if required:
+            schema["required"] = required
+    return schema
+
+
+_BASES: dict[str, Base] = {
+    "string": "string",
+    "integer": "int",
+    "number": "number",
+    "boolean": "bool",
+    "object": "object",
+    "array": "list",
+}
+_UNMODELLED = ("$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not", "if", "const")
+
+
+def from_schema(schema: object, depth: int = 0) -> Type:
+    """Returns what the model can say of a JSON Schema; `any` where it cannot."""
+    if not isinstance(schema, dict) or depth > MAX_TYPE_DEPTH:
+        return ANY
+    if any(word in schema for word in _UNMODELLED):
+        return ANY
+    names = schema.get("type", "object" if "properties" in schema else None)
+    names = [names] if isinstance(names, str) else names
+    if not isinstance(names, list):
+        return ANY
+    nullable = "null" in names
+    others = [name for name in names if name != "null"]
+    if len(others) != 1 or others[0] not in _BASES:
+        return ANY
+    base = _BASES[others[0]]
+    return Type(
+        base,
+        nullable=nullable,
+        enum=_string_enum(schema, base),
+        fields=_schema_fields(schema, depth) if base == "object" else None,
+        item=from_schema(schema["items"], depth + 1) if "items" in schema else None,
+    )
+
+
+def _string_enum(schema: dict[str, Any], base: Base) -> tuple[str, ...] | None:
+    values = schema.get("enum")
+    if base != "string" or not isinstance(values, list):
+        return None
+    return tuple(value for value in values if isinstance(value, str))
+
+
+def _schema_fields(schema: dict[str, Any], depth: int) -> tuple[Field, ...] | None:
+    """Returns the fields of an object schema, or None when it is open to others."""
+    properties = schema.get("properties")
+    if not isinstance(properties, dict) or "patternProperties" in schema:
+        return None
+    if schema.get("additionalProperties", False) is not False:
+        return None
+    required = schema.get("required", [])
+    return tuple(
+        Field(name, name not in required, from_schema(child, depth + 1))
+        for name, child in properties.items()
+    )

@@ -1,0 +1,251 @@
+"""The action catalog: what is read, what is refused, and where in the YAML file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compiler.catalog import catalog_schema, discover_catalogs, load_catalog
+from compiler.pipeline import check_text
+from compiler.schema_check import accepts, is_plain_schema, misfits, schema_problem
+from compiler.yaml_reader import read_yaml
+from dsl.source import SourceFile
+
+Write = Callable[[str], Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def write_text(text: str) -> Path:
+        path = tmp_path / "c.actions.yaml"
+        path.write_text(text, "utf-8")
+        return path
+
+    return write_text
+
+
+REFUSED = [
+    ("not YAML", "WF302", "actions: [«»", "not YAML: did not find expected node content"),
+    ("repeated key", "WF302", "actions: []\n«actions»: []", None),
+    ("alias", "WF302", "actions: [*«a»]", None),
+    ("anchor", "WF302", "actions: «&a []»", "anchors are not allowed here"),
+    ("tag", "WF302", "actions: «!!python/name:os.system x»", "tags are not allowed here"),
+    ("two documents", "WF302", "actions: []\n«---»\nactions: []", None),
+    ("empty file", "WF302", "«#» nothing", "the file is empty"),
+    ("a list", "WF303", "«- name: a»", "a mapping is wanted here, not a list"),
+    ("no actions", "WF303", "«{}»", '"actions" is missing'),
+    ("unknown key", "WF303", "actions:\n  - name: a\n    «inptu»: {}", 'unknown key "inptu"'),
+    ("no name", "WF303", "actions:\n  - «idempotent: true»", '"name" is missing'),
+    ("name", "WF303", "actions: [{name: «a b»}]", '"a b" has not the form wanted here'),
+    (
+        "type of a value",
+        "WF303",
+        "actions: [{name: a, idempotent: «no»}]",
+        "true or false is wanted here, not a string",
+    ),
+    ("number as a version", "WF303", "actions: [{name: a, version: «1.0»}]", None),
+    ("result code", "WF303", "actions: [{name: a, result_codes: «{x: ok}»}]", None),
+    (
+        "duplicate action",
+        "WF304",
+        "actions:\n  - name: a\n  - name: «a»",
+        'action "a" is described twice',
+    ),
+    ("short type", "WF305", 'actions: [{name: a, input: «"{ a: }"»}]', "this is not a type"),
+    (
+        "two types in one",
+        "WF305",
+        'actions: [{name: a, input: «"int type B = int"»}]',
+        "this is not a type",
+    ),
+    ("unknown type", "WF305", 'actions: [{name: a, input: «"strin"»}]', 'unknown type "strin"'),
+    (
+        "no schema",
+        "WF305",
+        "actions: [{name: a, input: «{type: strin}»}]",
+        None,
+    ),
+    ("timeout", "WF090", "actions: [{name: a, «timeout»: 3s}]", None),
+    ("dispatch", "WF090", "actions: [{name: a, «dispatch»: {max_per_worker: 1}}]", None),
+]
+
+
+@pytest.mark.parametrize(
+    ("code", "marked", "message"), [pytest.param(*case[1:], id=case[0]) for case in REFUSED]
+)
+def test_refused_with_code_and_place(
+    write: Write, code: str, marked: str, message: str | None
+) -> None:
+    start = marked.index("«")
+    (found,) = load_catalog([write(marked.replace("«", "").replace("»", ""))]).diagnostics
+    assert found.code == code
+    # A finding about nothing (an empty file) stands at the beginning.
+    assert found.span.start in (start, start - 1)
+    assert message is None or found.message == message
+
+
+@pytest.mark.parametrize(
+    ("name", "prepare", "message"),
+    [
+        ("gone", lambda path: None, "there is no such catalog file"),
+        ("folder", lambda path: path.mkdir(), "this is a directory, not a catalog file"),
+        (
+            "bytes",
+            lambda path: path.write_bytes(b"a\xff"),
+            "the catalog is not UTF-8 text (byte 1)",
+        ),
+        (
+            "large",
+            lambda path: path.write_bytes(b"#" * (5 * 1024 * 1024 + 1)),
+            "the catalog is larger than 5 MB",
+        ),
+    ],
+)
+def test_unreadable_file_gives_one_diagnostic(
+    tmp_path: Path, name: str, prepare: Callable[[Path], Any], message: str
+) -> None:
+    path = tmp_path / name
+    prepare(path)
+    (found,) = load_catalog([path]).diagnostics
+    assert (found.code, found.message) == ("WF301", message)
+
+
+def test_one_slip_hides_nothing_else(write: Write) -> None:
+    path = write("actions:\n  - name: good\n  - nam: bad\n  - name: also_good\n    inputs: {}\n")
+    result = load_catalog([path])
+    assert list(result.actions) == ["good"]
+    assert [(d.code, d.source.position(d.span.start).line) for d in result.diagnostics] == [
+        ("WF303", 3),
+        ("WF303", 3),
+        ("WF303", 5),
+    ]
+
+
+def test_short_type_becomes_json_schema(write: Write) -> None:
+    path = write(
+        'actions: [{name: a, input: "{ a: string?, b?: list<int>, c: \\"x\\" | \\"y\\" }"}]'
+    )
+    assert load_catalog([path]).actions["a"].input_schema == {
+        "type": "object",
+        "properties": {
+            "a": {"type": ["string", "null"]},
+            "b": {"type": "array", "items": {"type": "integer"}},
+            "c": {"type": "string", "enum": ["x", "y"]},
+        },
+        "required": ["a", "c"],
+    }
+
+
+def test_json_schema_is_taken_as_it_is(write: Write) -> None:
+    schema = "{type: object, properties: {a: {type: string, minLength: 1}}, required: [a]}"
+    action = load_catalog([write(f"actions: [{{name: a, input: {schema}}}]")]).actions["a"]
+    assert action.input_schema == {
+        "type": "object",
+        "properties": {"a": {"type": "string", "minLength": 1}},
+        "required": ["a"],
+    }
+
+
+def test_capability_is_no_part_of_the_revision(write: Write) -> None:
+    texts = ("{name: a}", "{name: a, capability: x, description: y}", "{name: a, version: '2'}")
+    revisions = [load_catalog([write(f"actions: [{t}]")]).actions["a"].revision for t in texts]
+    assert revisions[0] == revisions[1]
+    assert revisions[0] != revisions[2]
+
+
+def test_catalogs_beside_the_workflow_are_found_by_name(tmp_path: Path) -> None:
+    for name in ("b.actions.yaml", "a.actions.yaml", "c.yaml"):
+        (tmp_path / name).write_text("actions: []", "utf-8")
+    found = [path.name for path in discover_catalogs(tmp_path / "x.wf")]
+    assert found == ["a.actions.yaml", "b.actions.yaml"]
+
+
+def test_workflow_without_any_catalog_gets_one_diagnostic() -> None:
+    text = "workflow w { action a = x.y() action b = x.z() }"
+    (found,) = check_text(text, "w.wf").diagnostics
+    assert (found.code, found.span.start) == ("WF306", text.index("x.y"))
+
+
+def test_broken_catalog_brings_no_unknown_actions(write: Write) -> None:
+    path = write("actions: [{nam: x.y}]")
+    found = check_text("workflow w { action a = x.y() }", "w.wf", [path]).diagnostics
+    assert {diagnostic.code for diagnostic in found} == {"WF303"}
+
+
+SCALARS = {
+    "no": "no",
+    "010": "010",
+    "1:30": "1:30",
+    "2024-01-01": "2024-01-01",
+    "1e3": 1000,
+    "1.50": Decimal("1.50"),
+    "true": True,
+    "null": None,
+    '"1"': "1",
+    "9007199254740993": 9007199254740993,
+}
+
+
+@pytest.mark.parametrize(("text", "value"), SCALARS.items(), ids=SCALARS.keys())
+def test_scalar_has_the_type_that_json_gives_it(text: str, value: object) -> None:
+    read = read_yaml(SourceFile("x.yaml", f"a: {text}")).value()["a"]
+    assert (read, type(read)) == (value, type(value))
+
+
+def test_places_count_characters_not_bytes() -> None:
+    source = SourceFile("x.yaml", "# é😀\nb: [é, x]\n")
+    node = read_yaml(source).child("b")
+    assert node is not None
+    assert source.text[node.span.start : node.span.end] == "[é, x]"
+
+
+DOCUMENTS: list[Any] = [
+    {},
+    [],
+    {"actions": []},
+    {"actions": [{"name": "a.b-c"}]},
+    {"actions": [{"name": "a..b"}]},
+    {"actions": [{"name": "a\n"}]},
+    {"actions": [{"name": 1}]},
+    {"actions": [{"name": "a", "result_codes": {"0": "ok", "-3": "bad"}}]},
+    {"actions": [{"name": "a", "result_codes": {"00": "ok"}}]},
+    {"actions": [{"name": "a", "result_codes": {"0": "not ok"}}]},
+    {"actions": [{"name": "a", "dispatch": {"max_per_worker": 0}}]},
+    {"actions": [{"name": "a", "dispatch": {"max_per_worker": 1}}]},
+    {"actions": [{"name": "a", "retry": {"attempts": 1, "factor": Decimal("1.5")}}]},
+    {"actions": [{"name": "a", "retry": {"attempts": True}}]},
+    {"actions": [{"name": "a", "retry": {"attempts": 1, "factor": 101}}]},
+    {"actions": [{"name": "a", "sensitive": ["/a", "b"]}]},
+    {"actions": [{"name": "a", "capability": ""}]},
+    {"actions": [{"name": "a" * 121}]},
+]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=str)
+def test_quick_answer_agrees_with_jsonschema(document: Any) -> None:
+    assert accepts(catalog_schema(), document) == (misfits(catalog_schema(), document) == [])
+
+
+SCHEMAS: list[Any] = [
+    {"type": "object", "properties": {"a": {"type": ["string", "null"]}}, "required": ["a"]},
+    {"type": "array", "items": {"enum": [1, "x"]}, "description": "d"},
+    {"type": "strin"},
+    {"type": []},
+    {"properties": {"a": 1}},
+    {"required": ["a", "a"]},
+    {"minLength": -1},
+    {"items": [{}]},
+]
+
+
+@pytest.mark.parametrize("schema", SCHEMAS, ids=str)
+def test_plain_schema_is_a_valid_one(schema: Any) -> None:
+    assert not is_plain_schema(schema) or schema_problem(schema) is None
+
+
+def test_everyday_schema_is_plain() -> None:
+    assert is_plain_schema(SCHEMAS[0])

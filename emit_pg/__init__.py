@@ -1,0 +1,1 @@
+"""The PostgreSQL emitter: a GraphSpec becomes a deploy script of row inserts."""

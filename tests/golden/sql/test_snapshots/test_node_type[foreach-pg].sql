@@ -1,0 +1,117 @@
+-- workflow: each
+-- content: 8f136e0cca178c0115e7f848637912196342529350bf22e5262081a4a57b5655
+-- dialect: postgresql
+-- spec_format: 1
+
+begin isolation level read committed;
+set local standard_conforming_strings = on;
+set local client_encoding = 'UTF8';
+select pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('wf.deploy', 0));
+
+insert into wf.workflow_def (name)
+select r.name
+from (values
+  ('each')
+) as r(name)
+on conflict(name) do nothing;
+
+insert into wf.workflow_version (workflow_def_id, content_hash, spec_format, outputs_json)
+select d.workflow_def_id, r.content_hash, cast(r.spec_format as int), cast(r.outputs_json as jsonb)
+from (values
+  ('8f136e0cca178c0115e7f848637912196342529350bf22e5262081a4a57b5655', 1, '[]')
+) as r(content_hash, spec_format, outputs_json)
+join wf.workflow_def as d on d.name = 'each'
+on conflict(workflow_def_id, content_hash) do nothing;
+
+insert into wf.workflow_action (action_name, capability, max_per_worker, exclusive_worker, affinity_key_field, prefer_previous_worker, prefer_continue_group, require_previous_worker, max_concurrent, rate_per_minute, max_deliveries)
+select r.action_name, r.capability, cast(r.max_per_worker as int), cast(r.exclusive_worker as boolean), r.affinity_key_field, cast(r.prefer_previous_worker as boolean), cast(r.prefer_continue_group as boolean), cast(r.require_previous_worker as boolean), cast(r.max_concurrent as int), cast(r.rate_per_minute as int), cast(r.max_deliveries as int)
+from (values
+  ('stock.reserve', 'stock', null, false, null, false, false, false, null, null, 5)
+) as r(action_name, capability, max_per_worker, exclusive_worker, affinity_key_field, prefer_previous_worker, prefer_continue_group, require_previous_worker, max_concurrent, rate_per_minute, max_deliveries)
+order by r.action_name
+on conflict(action_name) do nothing;
+
+insert into wf.workflow_action_revision (action_name, revision, description, version, input_schema_json, output_schema_json, result_codes_json, idempotent, timeout_ms, sensitive_json)
+select r.action_name, r.revision, r.description, r.version, cast(r.input_schema_json as jsonb), cast(r.output_schema_json as jsonb), cast(r.result_codes_json as jsonb), cast(r.idempotent as boolean), cast(r.timeout_ms as bigint), cast(r.sensitive_json as jsonb)
+from (values
+  ('stock.reserve', '5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', null, null, null, null, '{"0":"OK"}', true, null, '[]')
+) as r(action_name, revision, description, version, input_schema_json, output_schema_json, result_codes_json, idempotent, timeout_ms, sensitive_json)
+order by r.action_name
+on conflict(action_name, revision) do nothing;
+
+insert into wf.workflow_version_action (workflow_version_id, action_name, revision, capability, max_per_worker, exclusive_worker, affinity_key_field, prefer_previous_worker, prefer_continue_group, require_previous_worker, max_concurrent, rate_per_minute, max_deliveries)
+select v.workflow_version_id, r.action_name, r.revision, r.capability, cast(r.max_per_worker as int), cast(r.exclusive_worker as boolean), r.affinity_key_field, cast(r.prefer_previous_worker as boolean), cast(r.prefer_continue_group as boolean), cast(r.require_previous_worker as boolean), cast(r.max_concurrent as int), cast(r.rate_per_minute as int), cast(r.max_deliveries as int)
+from (values
+  ('stock.reserve', '5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', 'stock', null, false, null, false, false, false, null, null, 5)
+) as r(action_name, revision, capability, max_per_worker, exclusive_worker, affinity_key_field, prefer_previous_worker, prefer_continue_group, require_previous_worker, max_concurrent, rate_per_minute, max_deliveries)
+join wf.workflow_def as d on d.name = 'each'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '8f136e0cca178c0115e7f848637912196342529350bf22e5262081a4a57b5655'
+where v.published_at is null;
+
+insert into wf.workflow_node (workflow_version_id, node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
+select v.workflow_version_id, r.node_key, cast(r.node_order as int), r.node_type, cast(r.is_generated as boolean), r.action_name, r.action_revision, cast(r.attributes_json as jsonb)
+from (values
+  ('each', 0, 'SEQUENCE', false, null, null, '{}'),
+  ('foreach_1', 1, 'FOREACH', false, null, null, '{"item":"item","index":"i","parallel":4}'),
+  ('foreach_1.body', 2, 'SEQUENCE', true, null, null, '{}'),
+  ('pack', 3, 'ACTION', false, 'stock.reserve', '5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', '{}')
+) as r(node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
+join wf.workflow_def as d on d.name = 'each'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '8f136e0cca178c0115e7f848637912196342529350bf22e5262081a4a57b5655'
+where v.published_at is null
+order by r.node_order;
+
+insert into wf.workflow_edge (workflow_version_id, parent_key, child_key, branch_kind, child_order, case_value)
+select v.workflow_version_id, r.parent_key, r.child_key, r.branch_kind, cast(r.child_order as int), cast(r.case_value as jsonb)
+from (values
+  ('each', 'foreach_1', 'SEQUENCE', 0, null),
+  ('foreach_1', 'foreach_1.body', 'BODY', 0, null),
+  ('foreach_1.body', 'pack', 'SEQUENCE', 0, null)
+) as r(parent_key, child_key, branch_kind, child_order, case_value)
+join wf.workflow_def as d on d.name = 'each'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '8f136e0cca178c0115e7f848637912196342529350bf22e5262081a4a57b5655'
+where v.published_at is null;
+
+insert into wf.workflow_input_template (workflow_version_id, node_key, template_json)
+select v.workflow_version_id, r.node_key, cast(r.template_json as jsonb)
+from (values
+  ('pack', '{"id":"${ctx.instance_id}"}')
+) as r(node_key, template_json)
+join wf.workflow_def as d on d.name = 'each'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '8f136e0cca178c0115e7f848637912196342529350bf22e5262081a4a57b5655'
+where v.published_at is null;
+
+insert into wf.variable_output_binding (workflow_version_id, node_key, binding_order, binding_kind, name, owner_key, program_json)
+select v.workflow_version_id, r.node_key, cast(r.binding_order as int), r.binding_kind, r.name, r.owner_key, cast(r.program_json as jsonb)
+from (values
+  ('foreach_1', 0, 'collect', 'parcels', 'each', '[["ctx","task",["pack","output","parcel"]]]')
+) as r(node_key, binding_order, binding_kind, name, owner_key, program_json)
+join wf.workflow_def as d on d.name = 'each'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '8f136e0cca178c0115e7f848637912196342529350bf22e5262081a4a57b5655'
+where v.published_at is null;
+
+insert into wf.node_scope_default (workflow_version_id, owner_key, variable_order, name, variable_kind, type_id, is_required, program_json)
+select v.workflow_version_id, r.owner_key, cast(r.variable_order as int), r.name, r.variable_kind, cast(r.type_id as int), cast(r.is_required as boolean), cast(r.program_json as jsonb)
+from (values
+  ('foreach_1.body', 0, 'item', 'loop', null, false, null),
+  ('foreach_1.body', 1, 'i', 'loop', null, false, null)
+) as r(owner_key, variable_order, name, variable_kind, type_id, is_required, program_json)
+join wf.workflow_def as d on d.name = 'each'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '8f136e0cca178c0115e7f848637912196342529350bf22e5262081a4a57b5655'
+where v.published_at is null;
+
+insert into wf.collection_binding (workflow_version_id, node_key, binding_kind, program_json)
+select v.workflow_version_id, r.node_key, r.binding_kind, cast(r.program_json as jsonb)
+from (values
+  ('foreach_1', 'context', '[["ctx","context",["items"]]]')
+) as r(node_key, binding_kind, program_json)
+join wf.workflow_def as d on d.name = 'each'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '8f136e0cca178c0115e7f848637912196342529350bf22e5262081a4a57b5655'
+where v.published_at is null;
+
+select wf.wf_set_version_notes(p_name => 'each', p_content_hash => '8f136e0cca178c0115e7f848637912196342529350bf22e5262081a4a57b5655', p_source_map => cast('{"file":"each.wf","nodes":{"each":[1,3],"foreach_1":[2,3],"foreach_1.body":[3,3],"pack":[4,3]}}' as jsonb), p_description => null);
+
+select p.workflow_version_id, p.version_no, p.was_new
+from wf.wf_publish_workflow_version(p_name => 'each', p_content_hash => '8f136e0cca178c0115e7f848637912196342529350bf22e5262081a4a57b5655', p_activate => true, p_update_actions => false) as p;
+
+commit;

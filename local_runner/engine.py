@@ -1,0 +1,166 @@
+"""The local engine: a GraphSpec, handlers and a start context in, a result with its trace out.
+
+What cannot run is refused as a value before anything runs: a WAIT_EVENT, a part of the graph that
+is not supported, a missing handler, a context that is no JSON object.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from compiler import json_values
+from local_runner.driver import Driver, Listener, TimelineEntry, node_ended
+from local_runner.execution import NodeError
+from local_runner.graph import Graph, load_graph, unsupported_parts, wait_event_keys
+from local_runner.handlers import Handlers
+from local_runner.machine import Machine
+from local_runner.trace import trace_document
+from local_runner.values import JsonValue, type_word
+
+if TYPE_CHECKING:
+    from compiler.spec import GraphSpec
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """How a run ended.
+
+    `status` is SUCCEEDED, FAILED, CANCELLED (interrupted), or CREATED when the input did not fit:
+    then nothing ran and `error` says why.
+    """
+
+    status: str
+    error: NodeError | None
+    output: JsonValue
+    trace: dict[str, JsonValue]
+    timeline: tuple[TimelineEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WaitEventUnsupported:
+    """The workflow waits for events, which only a database can deliver."""
+
+    workflow: str
+    keys: tuple[str, ...]
+
+    @property
+    def message(self) -> str:
+        listed = ", ".join(self.keys)
+        return (
+            f"workflow {self.workflow} waits for events ({listed}), so it runs only in a database"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SpecUnsupported:
+    """The graph uses what the local runner does not run yet."""
+
+    workflow: str
+    parts: tuple[str, ...]
+
+    @property
+    def message(self) -> str:
+        listed = ", ".join(self.parts)
+        return f"workflow {self.workflow} is not supported by the local runner: {listed}"
+
+
+@dataclass(frozen=True, slots=True)
+class MissingHandlers:
+    """Some actions of the workflow have no handler."""
+
+    workflow: str
+    actions: tuple[str, ...]
+
+    @property
+    def message(self) -> str:
+        return f"workflow {self.workflow} has actions without a handler: {', '.join(self.actions)}"
+
+
+@dataclass(frozen=True, slots=True)
+class ContextRefused:
+    """The start context is no JSON object that can be stored (R7)."""
+
+    workflow: str
+    reason: str
+
+    @property
+    def message(self) -> str:
+        return f"the context of workflow {self.workflow} was refused: {self.reason}"
+
+
+Refusal = WaitEventUnsupported | SpecUnsupported | MissingHandlers | ContextRefused
+
+
+class LocalWorkflowEngine:
+    """Runs one workflow in this process, as often as wanted.
+
+    Args:
+      handlers: loaded handlers, or plain functions by action name.
+      parallel_workers: how many handlers may run at a time. With 1 the order of actions is fixed.
+      on_event: called in the thread of `run` for each action started or finished and node ended.
+    """
+
+    def __init__(
+        self,
+        spec: GraphSpec,
+        handlers: Handlers | Mapping[str, Callable[..., Any]],
+        *,
+        parallel_workers: int = 1,
+        on_event: Listener | None = None,
+    ) -> None:
+        if parallel_workers < 1:
+            raise ValueError("parallel_workers must be at least 1")
+        self._spec = spec
+        self._handlers = (
+            handlers if isinstance(handlers, Handlers) else Handlers.from_functions(handlers)
+        )
+        self._parallel_workers = parallel_workers
+        self._on_event = on_event
+        self._graph: Graph | None = None
+
+    def run(
+        self, context: Mapping[str, Any], *, instance_id: str | None = None
+    ) -> RunResult | Refusal:
+        """Runs one instance to its end."""
+        graph = self._prepare()
+        if not isinstance(graph, Graph):
+            return graph
+        try:
+            start = json_values.from_python(
+                dict(context) if isinstance(context, Mapping) else context
+            )
+        except json_values.UnstorableValue as error:
+            return ContextRefused(self._spec.name, str(error))
+        if not isinstance(start, dict):
+            return ContextRefused(self._spec.name, f"it must be an object, not {type_word(start)}")
+        machine = Machine(
+            graph,
+            instance_id or f"local-{uuid.uuid4().hex}",
+            start,
+            on_ended=None if self._on_event is None else node_ended(self._on_event),
+        )
+        driver = Driver(machine, self._handlers, self._parallel_workers, self._on_event)
+        driver.run()
+        return RunResult(
+            status=machine.status,
+            error=machine.error,
+            output=machine.output,
+            trace=trace_document(machine),
+            timeline=tuple(driver.timeline),
+        )
+
+    def _prepare(self) -> Graph | Refusal:
+        name = self._spec.name
+        waits = wait_event_keys(self._spec)
+        if waits:
+            return WaitEventUnsupported(name, waits)
+        parts = unsupported_parts(self._spec)
+        if parts:
+            return SpecUnsupported(name, parts)
+        if self._graph is None:
+            self._graph = load_graph(self._spec)
+        missing = self._handlers.missing(self._graph.action_names)
+        return MissingHandlers(name, missing) if missing else self._graph

@@ -1,0 +1,254 @@
+"""Node executions, scopes, and what a reference sees from an execution.
+
+The tree of executions mirrors the tree of nodes: the parent of an execution is an execution of the
+parent of its node. A `View` is the `Reader` that programs are evaluated with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from local_runner.values import MISSING, JsonValue
+
+if TYPE_CHECKING:
+    from local_runner.graph import Graph, Node
+
+READY: Final = "READY"
+RUNNING: Final = "RUNNING"
+SUCCEEDED: Final = "SUCCEEDED"
+FAILED: Final = "FAILED"
+CANCELLED: Final = "CANCELLED"
+
+OPEN: Final = frozenset({READY, RUNNING})
+
+
+@dataclass(frozen=True, slots=True)
+class NodeError:
+    """Why a node failed. It is copied as it is to every ancestor that fails by it."""
+
+    code: int | None
+    engine_code: int | None
+    message: str
+    node: str
+    path: str
+
+    def to_json_value(self) -> dict[str, JsonValue]:
+        return {
+            "code": self.code,
+            "engine_code": self.engine_code,
+            "message": self.message,
+            "node": self.node,
+            "path": self.path,
+        }
+
+
+class Scope:
+    """The variables that one execution opened; a name without a value is not in `values`."""
+
+    __slots__ = ("owner", "parent", "values")
+
+    def __init__(self, owner: str, parent: Scope | None) -> None:
+        self.owner = owner
+        self.parent = parent
+        self.values: dict[str, JsonValue] = {}
+
+    def find(self, owner: str) -> Scope | None:
+        """Returns the nearest scope, this one included, that node `owner` opened."""
+        scope: Scope | None = self
+        while scope is not None and scope.owner != owner:
+            scope = scope.parent
+        return scope
+
+
+class Execution:
+    """One activation of one node. Composites count their progress in the last fields."""
+
+    __slots__ = (
+        "attempts",
+        "children",
+        "error",
+        "finished_count",
+        "id",
+        "input",
+        "items",
+        "iteration",
+        "node",
+        "output",
+        "parent",
+        "path_cache",
+        "result_code",
+        "scope",
+        "started_count",
+        "status",
+        "total_count",
+    )
+
+    def __init__(self, id: int, node: Node, parent: Execution | None, iteration: int) -> None:
+        self.id = id
+        self.node = node
+        self.parent = parent
+        self.iteration = iteration
+        self.status = READY if node.type == "ACTION" else RUNNING
+        self.attempts = 0 if node.type == "ACTION" else 1
+        self.result_code: int | None = None
+        self.input: JsonValue = None
+        self.output: JsonValue = None
+        self.error: NodeError | None = None
+        outer = None if parent is None else parent.scope
+        self.scope: Scope = Scope(node.key, outer) if outer is None or node.opens_scope else outer
+        self.children: list[Execution] = []
+        self.items: list[JsonValue] = []
+        self.started_count = 0
+        self.finished_count = 0
+        self.total_count = 0
+        self.path_cache: str | None = None
+
+    @property
+    def path(self) -> str:
+        """Keys of the author's nodes from the root on, loop steps with their iteration (R9)."""
+        chain: list[Execution] = []
+        step: Execution | None = self
+        while step is not None and step.path_cache is None:
+            chain.append(step)
+            step = step.parent
+        path = "" if step is None else (step.path_cache or "")
+        for execution in reversed(chain):
+            node = execution.node
+            if node.is_iteration:
+                path = f"{path}[{execution.iteration}]"
+            elif not node.generated or execution.parent is None:
+                path = f"{path}/{node.key}" if path else node.key
+            execution.path_cache = path
+        return path
+
+
+class View:
+    """What programs see when they run for `execution`; `out` and `code` only in its `set`s."""
+
+    __slots__ = ("code", "completing", "event", "execution", "graph", "instance_id", "out", "start")
+
+    def __init__(
+        self,
+        execution: Execution,
+        graph: Graph,
+        instance_id: str,
+        start: dict[str, JsonValue],
+        out: JsonValue = MISSING,
+        code: JsonValue = MISSING,
+    ) -> None:
+        self.execution = execution
+        self.graph = graph
+        self.instance_id = instance_id
+        self.start = start
+        self.out = out
+        self.code = code
+        self.event = MISSING
+
+    def variable(self, owner: str, name: str) -> JsonValue:
+        scope = self.execution.scope.find(owner)
+        return MISSING if scope is None else scope.values.get(name, MISSING)
+
+    def context(self, root: str, head: tuple[str, ...]) -> JsonValue:
+        match root:
+            case "task":
+                return self._task(head)
+            case "parent":
+                return self._previous_result_code() if head == ("resultCode",) else MISSING
+            case "context":
+                return self.start
+            case "item" | "index" | "iterationNo":
+                return self._loop(root)
+            case "sequenceIndex":
+                return self._child_order("SEQUENCE")
+            case "parallelIndex":
+                return self._child_order("PARALLEL")
+            case "instance_id":
+                return self.instance_id
+            case "workflow":
+                return self.graph.name
+            case "version":
+                return self.graph.version
+            case "node":
+                return self.execution.node.key
+            case "attempt":
+                return MISSING if self.code is MISSING else self.execution.attempts
+            case "forceRerun":
+                return self.start.get("forceRerun", False)
+            case _:
+                return MISSING
+
+    def _task(self, head: tuple[str, ...]) -> JsonValue:
+        if len(head) != 2 or head[0] not in self.graph.nodes:
+            return MISSING
+        found = find_task(self.execution, self.graph.nodes[head[0]])
+        if found is None:
+            return MISSING
+        if head[1] == "output":
+            return found.output if found.status == SUCCEEDED else MISSING
+        if head[1] == "resultCode":
+            ended = found.status not in OPEN and found.result_code is not None
+            return found.result_code if ended else MISSING
+        return MISSING
+
+    def _previous_result_code(self) -> JsonValue:
+        step: Execution = self.execution
+        while step.parent is not None and step.parent.node.type != "SEQUENCE":
+            step = step.parent
+        if step.parent is None or step.node.order == 0:
+            return MISSING
+        before = step.parent.children[step.node.order - 1].result_code
+        return MISSING if before is None else before
+
+    def _loop(self, root: str) -> JsonValue:
+        step: Execution | None = self.execution
+        while step is not None and not step.node.is_iteration:
+            step = step.parent
+        if step is None or step.parent is None:
+            return MISSING
+        if root == "item":
+            items = step.parent.items
+            return items[step.iteration] if step.parent.node.type == "FOREACH" else MISSING
+        return step.iteration if root == "index" else step.iteration + 1
+
+    def _child_order(self, edge: str) -> JsonValue:
+        step: Execution | None = self.execution
+        while step is not None and step.node.edge != edge:
+            step = step.parent
+        return MISSING if step is None else step.node.order
+
+
+def find_task(reader: Execution, target: Node) -> Execution | None:
+    """Finds the execution of `target` that a reader sees (R27), or None.
+
+    From the deepest execution around the reader whose node is above `target`, down its static
+    chain, in loops by the latest iteration; into a parallel loop nothing is seen from outside.
+    """
+    down = [target]
+    above, step = target.parent, reader
+    if above is None:
+        return None
+    while step.node.depth > above.depth and step.parent is not None:
+        step = step.parent
+    while above.parent is not None and above is not step.node:
+        if above.depth == step.node.depth and step.parent is not None:
+            step = step.parent
+        down.append(above)
+        above = above.parent
+    return _descend(step, down)
+
+
+def _descend(start: Execution, down: list[Node]) -> Execution | None:
+    found = start
+    for node in reversed(down):
+        if node.is_iteration and found.node.type == "FOREACH" and found.node.parallel != 1:
+            return None
+        if found.node.type in ("SEQUENCE", "PARALLEL"):
+            if node.order >= len(found.children):
+                return None
+            found = found.children[node.order]
+        else:
+            if not found.children or found.children[-1].node is not node:
+                return None
+            found = found.children[-1]
+    return found

@@ -1,0 +1,243 @@
+"""The GraphSpec made ready to run: `load_graph` turns its flat rows into linked `Node`s.
+
+Everything that can be known before an instance starts is worked out here once: children in order,
+static depth, which node opens a scope, programs compiled, templates turned into programs.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from local_runner.expressions import Program, compile_program
+from local_runner.templates import template_program
+from local_runner.type_table import TypeNode, load_types
+
+if TYPE_CHECKING:
+    from compiler.spec import GraphSpec, NodeRow
+
+LOOPS: Final = frozenset({"FOREACH", "REPEAT", "WHILE"})
+
+_RUN_EDGES: Final = frozenset({"SEQUENCE", "PARALLEL", "THEN", "ELSE", "CASE", "DEFAULT", "BODY"})
+_UNSUPPORTED_ATTRIBUTES: Final = ("timeout_ms", "delay_ms", "retry", "branch_variable")
+
+
+@dataclass(slots=True)
+class Binding:
+    """A `set` or `collect`: `program` gives variable `name` of the scope that `owner` opens."""
+
+    name: str
+    owner: str
+    program: Program
+
+
+@dataclass(slots=True)
+class Node:
+    """One node of the graph. Fields past `bindings` belong to the types that use them."""
+
+    key: str
+    type: str
+    generated: bool
+    attributes: Mapping[str, Any]
+    parent: Node | None = None
+    edge: str = ""
+    order: int = 0
+    depth: int = 0
+    is_iteration: bool = False
+    opens_scope: bool = False
+    children: list[Node] = field(default_factory=list)
+    initialisers: list[tuple[str, Program]] = field(default_factory=list)
+    bindings: list[Binding] = field(default_factory=list)
+
+    action: str = ""
+    priority: int = 0
+    program: Program | None = None  # input, condition, subject, count, collection, fail message
+    fail_code: int | None = None
+    then: Node | None = None
+    otherwise: Node | None = None  # ELSE or DEFAULT
+    cases: list[tuple[list[Any], Node]] = field(default_factory=list)
+    body: Node | None = None
+    parallel: int = 1  # FOREACH and PARALLEL: how many at a time, 0 for all
+    max_iterations: int = 0
+    item: str | None = None
+    index: str | None = None  # FOREACH's index variable, REPEAT's counter
+    collects: list[Binding] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class InputDeclaration:
+    name: str
+    type: TypeNode
+    program: Program | None
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A workflow ready to run."""
+
+    spec: GraphSpec
+    name: str
+    root: Node
+    nodes: Mapping[str, Node]
+    inputs: tuple[InputDeclaration, ...]
+    outputs: tuple[tuple[str, Program], ...]
+
+    @cached_property
+    def version(self) -> str:
+        """What `ctx.version` gives; made when asked for, because hashing a graph is slow."""
+        return self.spec.content_hash()[:12]
+
+    @property
+    def action_names(self) -> tuple[str, ...]:
+        """The names of all actions that some node calls, sorted."""
+        return tuple(sorted({n.action for n in self.nodes.values() if n.type == "ACTION"}))
+
+
+def unsupported_parts(spec: GraphSpec) -> tuple[str, ...]:
+    """Names what the local runner does not run yet; a graph may come without the compiler."""
+    found = [
+        f"edge {edge.kind} of {edge.parent}" for edge in spec.edges if edge.kind not in _RUN_EDGES
+    ]
+    for node in spec.nodes:
+        found += [
+            f"{name} of {node.key}" for name in _UNSUPPORTED_ATTRIBUTES if name in node.attributes
+        ]
+    return tuple(found)
+
+
+def wait_event_keys(spec: GraphSpec) -> tuple[str, ...]:
+    """Returns the keys of all WAIT_EVENTs, in tree order."""
+    return tuple(node.key for node in spec.nodes if node.type == "WAIT_EVENT")
+
+
+def load_graph(spec: GraphSpec) -> Graph:
+    """Makes a GraphSpec ready; the graph is trusted to have passed the compiler's checks."""
+    nodes = {row.key: Node(row.key, row.type, row.generated, row.attributes) for row in spec.nodes}
+    _link(spec, nodes)
+    root = next(node for node in nodes.values() if node.parent is None)
+    _declare_scopes(spec, nodes, root)
+    for row in spec.nodes:
+        _read_attributes(row, nodes[row.key])
+    _read_bindings(spec, nodes)
+    _read_templates(spec, nodes, root)
+    unset = frozenset((var.owner, var.name) for var in spec.vars if var.kind == "set")
+    types = load_types(spec.types)
+    return Graph(
+        spec=spec,
+        name=spec.name,
+        root=root,
+        nodes=nodes,
+        inputs=tuple(
+            InputDeclaration(
+                row.name, types[row.type], compile_program(row.program) if row.program else None
+            )
+            for row in sorted(spec.inputs, key=lambda row: row.order)
+        ),
+        outputs=tuple(
+            (row.name, compile_program(row.program, unset))
+            for row in sorted(spec.outputs, key=lambda row: row.order)
+        ),
+    )
+
+
+def _link(spec: GraphSpec, nodes: dict[str, Node]) -> None:
+    for edge in sorted(spec.edges, key=lambda edge: edge.order):
+        parent, child = nodes[edge.parent], nodes[edge.child]
+        child.parent, child.edge, child.order = parent, edge.kind, edge.order
+        child.is_iteration = edge.kind == "BODY" and parent.type in LOOPS
+        parent.children.append(child)
+        match edge.kind:
+            case "THEN":
+                parent.then = child
+            case "ELSE" | "DEFAULT":
+                parent.otherwise = child
+            case "CASE":
+                parent.cases.append((list(edge.case or []), child))
+            case "BODY":
+                parent.body = child
+    pending = [node for node in nodes.values() if node.parent is None]
+    while pending:
+        node = pending.pop()
+        for child in node.children:
+            child.depth = node.depth + 1
+            pending.append(child)
+
+
+def _declare_scopes(spec: GraphSpec, nodes: Mapping[str, Node], root: Node) -> None:
+    root.opens_scope = True
+    for var in sorted(spec.vars, key=lambda var: var.order):
+        owner = nodes[var.owner]
+        owner.opens_scope = True
+        if var.program is not None:
+            owner.initialisers.append((var.name, compile_program(var.program)))
+
+
+def _read_attributes(row: NodeRow, node: Node) -> None:
+    attributes = row.attributes
+    match row.type:
+        case "ACTION":
+            node.action = attributes["action"]
+            node.priority = attributes.get("priority", 0)
+        case "SEQUENCE":
+            if attributes.get("fail") is not None:
+                node.fail_code = attributes["fail"]["code"]
+                node.program = compile_program(attributes["fail"]["message"])
+        case "PARALLEL":
+            node.parallel = attributes.get("limit") or 0
+        case "IF":
+            node.program = compile_program(attributes["condition"])
+        case "WHILE":
+            node.program = compile_program(attributes["condition"])
+            node.max_iterations = attributes.get("max") or 10_000
+        case "SWITCH":
+            node.program = compile_program(attributes["subject"])
+        case "REPEAT":
+            node.program = compile_program(attributes["count"])
+            node.index = attributes.get("counter")
+        case "FOREACH":
+            node.parallel = attributes.get("parallel", 1)
+            node.item = attributes["item"]
+            node.index = attributes.get("index")
+
+
+def _read_bindings(spec: GraphSpec, nodes: Mapping[str, Node]) -> None:
+    for row in sorted(spec.output_bindings, key=lambda row: row.order):
+        node = nodes[row.node]
+        target = node.bindings if row.kind == "var" else node.collects
+        target.append(Binding(row.name, row.owner, compile_program(row.program)))
+    for collection in spec.collection_bindings:
+        nodes[collection.node].program = compile_program(collection.program)
+
+
+def _read_templates(spec: GraphSpec, nodes: Mapping[str, Node], root: Node) -> None:
+    declared: dict[str, set[str]] = defaultdict(set)
+    for var in spec.vars:
+        declared[var.owner].add(var.name)
+    declared[root.key].update(row.name for row in spec.inputs)
+    pointers: dict[str, dict[str, list[list[Any]]]] = defaultdict(dict)
+    for binding in spec.input_bindings:
+        pointers[binding.node][binding.pointer] = binding.program
+    templates = {row.node: row.json_ for row in spec.templates}
+    for node in nodes.values():
+        if node.type == "ACTION":
+            instructions = template_program(
+                templates.get(node.key, {}), pointers[node.key], _OwnerFinder(node, declared)
+            )
+            node.program = compile_program(instructions)
+
+
+class _OwnerFinder:
+    """Finds the nearest scope around a node, its own included, that declares a name."""
+
+    def __init__(self, node: Node, declared: Mapping[str, Iterable[str]]) -> None:
+        self._node = node
+        self._declared = declared
+
+    def __call__(self, name: str) -> str | None:
+        node: Node | None = self._node
+        while node is not None and name not in self._declared.get(node.key, ()):
+            node = node.parent
+        return None if node is None else node.key

@@ -1,0 +1,239 @@
+"""Handlers: the Python functions that do the work of actions.
+
+    from wfsql import action
+
+    @action("inventory.reserve")
+    def reserve(order_id, items):
+        return {"reservation_id": "R1"}
+
+A handler gets the action's input as keyword arguments (integers as `int`, other numbers as
+`Decimal`) and returns the output, or a `Result` with a result code. A first parameter annotated
+`TaskContext` gets the task's surroundings. An exception is result code -1 with the message
+`TypeName: text`. The local runner and the database worker use this module alike, so it knows
+nothing of either.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import logging
+import re
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar
+
+from compiler import json_values
+from local_runner.values import JsonValue, copy_value
+
+_MARK = "__wfsql_actions__"
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_LOG = logging.getLogger("wfsql.handlers")
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a handler returns when the output alone does not say it: a negative code fails."""
+
+    code: int = 0
+    output: Any = None
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskContext:
+    """Where a handler runs: the node's path, the attempt, and whether it is still wanted."""
+
+    path: str
+    attempt: int
+    instance_id: str
+    cancelled: threading.Event = field(default_factory=threading.Event)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result of one call of a handler, ready to be submitted."""
+
+    code: int
+    output: JsonValue
+    message: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class HandlerError:
+    """Why handlers could not be loaded; one line for the user."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    function: Callable[..., Any]
+    wants_context: bool
+
+
+def action(name: str) -> Callable[[Function], Function]:
+    """Marks a function as the handler of action `name`; it may carry several names."""
+
+    def mark(function: Function) -> Function:
+        setattr(function, _MARK, (*getattr(function, _MARK, ()), name))
+        return function
+
+    return mark
+
+
+class Handlers:
+    """Handlers by the name of their action."""
+
+    def __init__(self, handlers: Mapping[str, Handler]) -> None:
+        self._handlers = dict(handlers)
+
+    @classmethod
+    def from_functions(cls, functions: Mapping[str, Callable[..., Any]]) -> Handlers:
+        """Makes handlers of plain functions by action name."""
+        return cls({name: _handler(function) for name, function in functions.items()})
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(sorted(self._handlers))
+
+    def missing(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Returns those of `names` that have no handler, sorted."""
+        return tuple(sorted(set(names) - self._handlers.keys()))
+
+    def invoke(self, name: str, input: JsonValue, context: TaskContext) -> Outcome:
+        """Calls the handler of action `name`; whatever happens inside becomes an `Outcome`."""
+        handler = self._handlers[name]
+        if not isinstance(input, dict):
+            return _failure("TypeError: the input of an action is an object")
+        positional = (context,) if handler.wants_context else ()
+        try:
+            # A copy, because a handler may change what it gets.
+            returned = handler.function(*positional, **copy_value(input))
+        except (Exception, SystemExit) as error:
+            _LOG.debug("handler of %s failed at %s", name, context.path, exc_info=True)
+            return _failure(_described(error))
+        return _outcome(returned)
+
+
+def _handler(function: Callable[..., Any]) -> Handler:
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return Handler(function, wants_context=False)
+    return Handler(function, bool(parameters) and _is_context(parameters[0].annotation))
+
+
+def _is_context(annotation: object) -> bool:
+    if isinstance(annotation, str):  # `from __future__ import annotations`
+        return annotation.strip("'\"").rpartition(".")[2] == TaskContext.__name__
+    return annotation is TaskContext
+
+
+def _outcome(returned: object) -> Outcome:
+    result = returned if isinstance(returned, Result) else Result(output=returned)
+    if type(result.code) is not int or not -(2**31) <= result.code < 2**31:
+        return _failure(f"the result code {result.code!r} is not a 32-bit integer")
+    try:
+        output = json_values.from_python(result.output)
+    except json_values.UnstorableValue as error:
+        return _failure(f"the output cannot be stored: {error}")
+    except RecursionError:
+        return _failure("the output cannot be stored: it is nested too deeply")
+    message = None if result.message is None else _storable(str(result.message))
+    return Outcome(result.code, output, message)
+
+
+def _failure(message: str) -> Outcome:
+    return Outcome(-1, None, _storable(message))
+
+
+def _described(error: BaseException) -> str:
+    text = str(error)
+    name = type(error).__name__
+    return f"{name}: {text}" if text else name
+
+
+def _storable(text: str) -> str:
+    return _UNSTORABLE.sub("\ufffd", text)
+
+
+def load_handlers(reference: str) -> Handlers | HandlerError:
+    """Imports a module, by dotted name or file path, and collects what `@action` marked in it."""
+    module = _load_module(reference)
+    if isinstance(module, HandlerError):
+        return module
+    found: dict[str, Handler] = {}
+    for value in filter(callable, vars(module).values()):
+        names = getattr(value, _MARK, ())
+        for name in names if isinstance(names, tuple) else ():
+            if name in found and found[name].function is not value:
+                return HandlerError(f"{reference}: action {name!r} has two handlers")
+            found[name] = _handler(value)
+    if not found:
+        return HandlerError(f"{reference}: no function is marked with @action")
+    return Handlers(found)
+
+
+def _load_module(reference: str) -> ModuleType | HandlerError:
+    try:
+        if reference.endswith(".py") or "/" in reference or "\\" in reference:
+            return _import_file(Path(reference))
+        return _import_name(reference)
+    except (Exception, SystemExit) as error:
+        return HandlerError(f"{reference}: {_described(error)}{_where(error)}")
+
+
+def _import_file(path: Path) -> ModuleType | HandlerError:
+    if not path.is_file():
+        return HandlerError(f"{path}: no such file")
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    # Two handler files of one name must not shadow each other in `sys.modules`.
+    digest = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]
+    name = f"wfsql_handlers_{path.stem}_{digest}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        return HandlerError(f"{path}: not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _import_name(name: str) -> ModuleType | HandlerError:
+    here = str(Path.cwd())
+    if "" not in sys.path and here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name == error.name or name.startswith(error.name + ".")):
+            return HandlerError(
+                f"{name}: no such module; give its dotted name or a path to a .py file"
+            )
+        raise
+
+
+def _where(error: BaseException) -> str:
+    """Returns ` (file:line)` of the innermost frame, which is where the user has to look."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f" ({error.filename}:{error.lineno})"
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames or frames[-1].filename.startswith("<"):
+        return ""
+    return f" ({frames[-1].filename}:{frames[-1].lineno})"

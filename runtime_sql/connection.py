@@ -1,0 +1,527 @@
+"""One connection to a database with the runtime, as a small typed client.
+
+Flow: `connect(url)` gives a `RuntimeClient` or a `Failure`; each method is one call of a routine of
+schema `wf` in its own transaction and returns a value or a `Failure`. JSON goes in and out as text,
+so that numbers stay as they were written; who uses a client decides how to read it.
+
+No session state is used (autocommit, nothing prepared, no `set`), so a pooler in transaction mode
+may stand between. A client belongs to one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
+
+from runtime_sql.failures import (
+    NO_DRIVER,
+    ApiError,
+    DatabaseProblem,
+    Failure,
+    first_line,
+    from_driver_error,
+    unreachable,
+)
+
+if TYPE_CHECKING:
+    import psycopg
+
+CONNECT_TIMEOUT_SECONDS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """An action that this worker holds a lease on."""
+
+    execution_id: int
+    instance_id: int
+    node_key: str
+    action: str
+    capability: str
+    attempt: int
+    input_json: str
+    iteration_no: int | None
+    lease_token: int
+    lease_until: datetime | None
+    deadline: datetime | None
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The answer to a request for tasks. `command` is NONE, DRAIN or STOP (R28)."""
+
+    tasks: tuple[Task, ...]
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    accepted: bool
+    instance_status: str | None
+    next_ready_count: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    rows_updated: int
+    desired_state: str | None
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    instance_id: int
+    version_id: int
+    created: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    status: str
+    next_ready_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instance:
+    instance_id: int
+    workflow: str
+    version: int
+    status: str
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    business_key: str | None
+    output_json: str | None
+    error_code: int | None
+    engine_error_code: int | None
+    error_message: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    event_id: int
+    duplicate: bool
+    applied_count: int
+    ignored_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionRow:
+    """One row of `wf.v_node_execution`, for people."""
+
+    path: str
+    type: str
+    status: str
+    started_at: datetime | None
+    ended_at: datetime | None
+    worker_id: str | None
+
+
+class RuntimeClient(Protocol):
+    """What the command and the worker need from a database, whatever its dialect."""
+
+    def close(self) -> None: ...
+
+    def register_worker(
+        self, worker_id: str, token: str, capabilities: Sequence[str], max_concurrency: int
+    ) -> Failure | None: ...
+
+    def request_tasks(
+        self, worker_id: str, token: str, capability: str | None, lease_seconds: int, max_tasks: int
+    ) -> Claim | Failure: ...
+
+    def submit_result(
+        self,
+        task: Task,
+        worker_id: str,
+        token: str,
+        code: int,
+        output_json: str | None,
+        message: str | None,
+    ) -> Submitted | Failure: ...
+
+    def fail_task(
+        self, task: Task, worker_id: str, token: str, code: int, message: str
+    ) -> Failure | None: ...
+
+    def release_task(self, task: Task, worker_id: str, token: str) -> Failure | None: ...
+
+    def heartbeat(
+        self, task: Task, worker_id: str, token: str, extend_seconds: int
+    ) -> Heartbeat | Failure: ...
+
+    def tick(self) -> Failure | None: ...
+
+    def action_capabilities(self) -> dict[str, str] | Failure: ...
+
+    def create_instance(
+        self,
+        workflow: str,
+        context_json: str,
+        *,
+        version: int | None = None,
+        business_key: str | None = None,
+        priority: int = 0,
+    ) -> Created | Failure: ...
+
+    def start_instance(self, instance_id: int) -> Started | Failure: ...
+
+    def get_instance(self, instance_id: int) -> Instance | Failure: ...
+
+    def list_instances(self, *, include_ended: bool, limit: int) -> list[Instance] | Failure: ...
+
+    def executions(self, instance_id: int) -> list[ExecutionRow] | Failure: ...
+
+    def trace(self, instance_id: int) -> str | Failure: ...
+
+    def ingest_event(
+        self,
+        event_type: str,
+        source: str,
+        idempotency_key: str,
+        payload_json: str,
+        correlation_key: str | None,
+    ) -> Ingested | Failure: ...
+
+    def deployed_version(self, workflow: str, content_hash: str) -> int | Failure | None: ...
+
+    def run_script(self, text: str) -> Failure | None: ...
+
+
+_TASK_COLUMNS = """node_execution_id, workflow_instance_id, node_key, action_name, capability,
+    attempt_no, input_json::text, iteration_no, lease_token, lease_until_utc, deadline_utc, path,
+    command"""
+_INSTANCE_COLUMNS = """workflow_instance_id, workflow_name, version_no, instance_status, created_at,
+    started_at, ended_at, business_key, output_json::text, error_code, engine_error_code,
+    error_message"""
+_LISTED_COLUMNS = """i.workflow_instance_id, i.workflow_name, i.version_no, i.status, i.created_at,
+    i.started_at, i.ended_at, i.business_key, null::text, i.error_code, i.engine_error_code,
+    i.engine_error_message"""
+# What the compiler made for itself is left out, as in the trace.
+_EXECUTIONS = """select e.path, e.node_type, e.status, e.started_at, e.ended_at, e.worker_id
+    from wf.v_node_execution as e
+    join wf.node_execution as x on x.node_execution_id = e.node_execution_id
+    join wf.workflow_node as n on n.node_id = x.node_id"""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _failures_as_values(method: Callable[P, T]) -> Callable[P, T | Failure]:
+    """Makes a method give back what the driver raises; what nobody expects is still raised."""
+
+    @wraps(method)
+    def call(*args: P.args, **options: P.kwargs) -> T | Failure:
+        import psycopg
+
+        try:
+            return method(*args, **options)
+        except psycopg.Error as error:
+            failure = from_driver_error(error)
+            if failure is None:
+                raise
+            return failure
+
+    return call
+
+
+def connect_driver(url: str) -> psycopg.Connection[Any] | DatabaseProblem:
+    """Opens a plain driver connection: autocommit, UTF-8, nothing prepared."""
+    try:
+        import psycopg
+    except ImportError:
+        return NO_DRIVER
+
+    if not url.startswith(("postgresql://", "postgres://")) and "=" not in url:
+        return DatabaseProblem(
+            "bad_url",
+            "the URL is not one of a PostgreSQL database",
+            "write it as postgresql://user:password@host:5432/database",
+        )
+    try:
+        return psycopg.connect(
+            url,
+            autocommit=True,
+            prepare_threshold=None,
+            connect_timeout=CONNECT_TIMEOUT_SECONDS,
+            client_encoding="UTF8",
+        )
+    except psycopg.OperationalError as error:
+        return unreachable(first_line(error))
+    except (psycopg.ProgrammingError, UnicodeError) as error:
+        return DatabaseProblem(
+            "bad_url",
+            f"the URL cannot be read: {first_line(error)}",
+            "write it as postgresql://user:password@host:5432/database",
+        )
+
+
+def connect(url: str) -> PostgresClient | Failure:
+    """Connects and makes sure that the runtime there is the one this code speaks to."""
+    from runtime_sql.installer import check_version
+
+    connection = connect_driver(url)
+    if isinstance(connection, DatabaseProblem):
+        return connection
+    problem = check_version(connection)
+    if problem is not None:
+        connection.close()
+        return problem
+    return PostgresClient(connection)
+
+
+class PostgresClient:
+    """The runtime in PostgreSQL, through psycopg 3."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _rows(self, query: str, *parameters: object) -> list[tuple[Any, ...]]:
+        return self._connection.execute(query, parameters).fetchall()
+
+    @_failures_as_values
+    def register_worker(
+        self, worker_id: str, token: str, capabilities: Sequence[str], max_concurrency: int
+    ) -> None:
+        self._rows(
+            "select 1 from wf.sp_register_worker(%s, %s, %s, %s)",
+            worker_id,
+            token,
+            list(capabilities),
+            max_concurrency,
+        )
+
+    @_failures_as_values
+    def request_tasks(
+        self, worker_id: str, token: str, capability: str | None, lease_seconds: int, max_tasks: int
+    ) -> Claim:
+        rows = self._rows(
+            f"select {_TASK_COLUMNS} from wf.sp_worker_request_tasks(%s, %s, %s, %s, %s)",
+            worker_id,
+            token,
+            capability,
+            lease_seconds,
+            max_tasks,
+        )
+        command = next((row[12] for row in rows if row[12]), "NONE")
+        return Claim(tuple(_task(row) for row in rows if row[0] is not None), command)
+
+    @_failures_as_values
+    def submit_result(
+        self,
+        task: Task,
+        worker_id: str,
+        token: str,
+        code: int,
+        output_json: str | None,
+        message: str | None,
+    ) -> Submitted:
+        [row] = self._rows(
+            "select accepted, instance_status, next_ready_count, reason"
+            " from wf.sp_worker_submit_result(%s, %s, %s, %s, %s, %s, %s)",
+            task.execution_id,
+            worker_id,
+            token,
+            code,
+            output_json,
+            task.lease_token,
+            message,
+        )
+        return Submitted(row[0], row[1], row[2] or 0, row[3])
+
+    @_failures_as_values
+    def fail_task(self, task: Task, worker_id: str, token: str, code: int, message: str) -> None:
+        self._rows(
+            "select 1 from wf.sp_worker_fail_task(%s, %s, %s, %s, %s, %s)",
+            task.execution_id,
+            worker_id,
+            token,
+            code,
+            message,
+            task.lease_token,
+        )
+
+    @_failures_as_values
+    def release_task(self, task: Task, worker_id: str, token: str) -> None:
+        self._rows(
+            "select 1 from wf.sp_worker_release_task(%s, %s, %s, %s)",
+            task.execution_id,
+            worker_id,
+            token,
+            task.lease_token,
+        )
+
+    @_failures_as_values
+    def heartbeat(self, task: Task, worker_id: str, token: str, extend_seconds: int) -> Heartbeat:
+        [row] = self._rows(
+            "select rows_updated, desired_state, command"
+            " from wf.sp_worker_heartbeat(%s, %s, %s, %s, %s)",
+            task.execution_id,
+            worker_id,
+            token,
+            extend_seconds,
+            task.lease_token,
+        )
+        return Heartbeat(*row)
+
+    @_failures_as_values
+    def tick(self) -> None:
+        self._rows("select 1 from wf.sp_tick()")
+
+    @_failures_as_values
+    def action_capabilities(self) -> dict[str, str]:
+        """Returns every action in the database with the capability it asks for."""
+        rows = self._rows("select a.action_name, a.capability from wf.workflow_action as a")
+        return dict(rows)
+
+    @_failures_as_values
+    def create_instance(
+        self,
+        workflow: str,
+        context_json: str,
+        *,
+        version: int | None = None,
+        business_key: str | None = None,
+        priority: int = 0,
+    ) -> Created:
+        [row] = self._rows(
+            "select workflow_instance_id, workflow_version_id, created"
+            " from wf.wf_repo_create_workflow_instance(%s, %s, %s, %s, %s)",
+            workflow,
+            context_json,
+            version,
+            business_key,
+            priority,
+        )
+        return Created(*row)
+
+    @_failures_as_values
+    def start_instance(self, instance_id: int) -> Started:
+        [row] = self._rows(
+            "select instance_status, next_ready_count from wf.sp_start_workflow_instance(%s)",
+            instance_id,
+        )
+        return Started(row[0], row[1] or 0)
+
+    @_failures_as_values
+    def get_instance(self, instance_id: int) -> Instance | Failure:
+        rows = self._rows(
+            f"select {_INSTANCE_COLUMNS} from wf.wf_repo_get_workflow_instance(%s)", instance_id
+        )
+        return _instance(rows[0]) if rows else _unknown_instance(instance_id)
+
+    @_failures_as_values
+    def list_instances(self, *, include_ended: bool, limit: int) -> list[Instance]:
+        """Returns instances, the newest first, without their outputs."""
+        rows = self._rows(
+            f"select {_LISTED_COLUMNS} from wf.v_instance as i"
+            " where %s or i.ended_at is null order by i.workflow_instance_id desc limit %s",
+            include_ended,
+            limit,
+        )
+        return [_instance(row) for row in rows]
+
+    @_failures_as_values
+    def executions(self, instance_id: int) -> list[ExecutionRow]:
+        rows = self._rows(
+            f"{_EXECUTIONS} where e.workflow_instance_id = %s"
+            " and (not n.is_generated or n.is_loop_body) order by e.node_execution_id",
+            instance_id,
+        )
+        return [ExecutionRow(*row) for row in rows]
+
+    @_failures_as_values
+    def trace(self, instance_id: int) -> str | Failure:
+        rows = self._rows("select t::text from wf.wf_trace_instance(%s) as t", instance_id)
+        if not rows or rows[0][0] is None:
+            return _unknown_instance(instance_id)
+        return str(rows[0][0])
+
+    @_failures_as_values
+    def ingest_event(
+        self,
+        event_type: str,
+        source: str,
+        idempotency_key: str,
+        payload_json: str,
+        correlation_key: str | None,
+    ) -> Ingested:
+        [row] = self._rows(
+            "select event_id, duplicate, applied_count, ignored_count"
+            " from wf.sp_ingest_event(%s, %s, %s, %s, %s)",
+            event_type,
+            source,
+            idempotency_key,
+            payload_json,
+            correlation_key,
+        )
+        return Ingested(*row)
+
+    @_failures_as_values
+    def deployed_version(self, workflow: str, content_hash: str) -> int | None:
+        """Returns the number of the version that has this content, None when there is none."""
+        rows = self._rows(
+            "select v.version_no from wf.workflow_version as v"
+            " join wf.workflow_def as d on d.workflow_def_id = v.workflow_def_id"
+            " where d.name = %s and v.content_hash = %s and v.published_at is not null",
+            workflow,
+            content_hash,
+        )
+        return rows[0][0] if rows else None
+
+    def run_script(self, text: str) -> Failure | None:
+        """Executes a script of several statements; its own `begin`/`commit` hold."""
+        failure = self._execute_script(text)
+        if failure is not None and not self._connection.closed:
+            self._connection.rollback()
+        return failure
+
+    @_failures_as_values
+    def _execute_script(self, text: str) -> None:
+        self._connection.execute(text.encode())
+
+
+def _unknown_instance(instance_id: int) -> Failure:
+    return ApiError(20002, f"instance {instance_id} is not known")
+
+
+def _task(row: tuple[Any, ...]) -> Task:
+    return Task(
+        execution_id=row[0],
+        instance_id=row[1],
+        node_key=row[2],
+        action=row[3],
+        capability=row[4],
+        attempt=row[5],
+        input_json=row[6],
+        iteration_no=row[7],
+        lease_token=row[8],
+        lease_until=row[9],
+        deadline=row[10],
+        path=row[11],
+    )
+
+
+def _instance(row: tuple[Any, ...]) -> Instance:
+    return Instance(
+        instance_id=row[0],
+        workflow=row[1],
+        version=row[2],
+        status=row[3],
+        created_at=row[4],
+        started_at=row[5],
+        ended_at=row[6],
+        business_key=row[7],
+        output_json=row[8],
+        error_code=row[9],
+        engine_error_code=row[10],
+        error_message=row[11],
+    )

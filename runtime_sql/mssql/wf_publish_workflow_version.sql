@@ -1,0 +1,681 @@
+-- Publishing a version: the last step of every deploy. Twin: pg/wf_publish_workflow_version.sql
+--
+-- Every procedure here runs in the caller's transaction, or in one of its own when there is none;
+-- xact_abort is on, so an error rolls back the whole. Errors are thrown as 50000 + code (R23).
+
+set quoted_identifier, ansi_nulls, ansi_padding, ansi_warnings, arithabort,
+    concat_null_yields_null on;
+set numeric_roundabort off;
+set xact_abort on;
+set nocount on;
+GO
+
+if object_id(N'wf.edge_rule', N'V') is not null drop view wf.edge_rule;
+GO
+
+-- Which kinds of edge a node may have to its children, and how many of each.
+create view wf.edge_rule as
+select r.node_type, r.branch_kind, r.max_count
+  from (values (N'SEQUENCE', N'SEQUENCE', cast(null as int)), (N'SEQUENCE', N'ON_ERROR', 1),
+               (N'SEQUENCE', N'FINALLY', 1), (N'PARALLEL', N'PARALLEL', null), (N'IF', N'THEN', 1),
+               (N'IF', N'ELSE', 1), (N'SWITCH', N'CASE', null), (N'SWITCH', N'DEFAULT', 1),
+               (N'REPEAT', N'BODY', 1), (N'WHILE', N'BODY', 1), (N'FOREACH', N'BODY', 1),
+               (N'WAIT_EVENT', N'TIMEOUT', 1)) as r(node_type, branch_kind, max_count);
+GO
+
+-- The triggers refuse rows for a version that is published already (R3). 20003.
+if object_id(N'wf.tr_workflow_node_published', N'TR') is not null
+    drop trigger wf.tr_workflow_node_published;
+GO
+create trigger wf.tr_workflow_node_published on wf.workflow_node after insert
+as
+begin
+    set nocount on;
+    if exists (select 1 from inserted as i
+                 join wf.workflow_version as v on v.workflow_version_id = i.workflow_version_id
+                where v.published_at is not null)
+        throw 70003, N'the version is published; its rows never change', 1;
+end;
+GO
+
+if object_id(N'wf.tr_workflow_edge_published', N'TR') is not null
+    drop trigger wf.tr_workflow_edge_published;
+GO
+create trigger wf.tr_workflow_edge_published on wf.workflow_edge after insert
+as
+begin
+    set nocount on;
+    if exists (select 1 from inserted as i
+                 join wf.workflow_version as v on v.workflow_version_id = i.workflow_version_id
+                where v.published_at is not null)
+        throw 70003, N'the version is published; its rows never change', 1;
+end;
+GO
+
+if object_id(N'wf.tr_data_type_published', N'TR') is not null
+    drop trigger wf.tr_data_type_published;
+GO
+create trigger wf.tr_data_type_published on wf.data_type after insert
+as
+begin
+    set nocount on;
+    if exists (select 1 from inserted as i
+                 join wf.workflow_version as v on v.workflow_version_id = i.workflow_version_id
+                where v.published_at is not null)
+        throw 70003, N'the version is published; its rows never change', 1;
+end;
+GO
+
+if object_id(N'wf.tr_workflow_input_template_published', N'TR') is not null
+    drop trigger wf.tr_workflow_input_template_published;
+GO
+create trigger wf.tr_workflow_input_template_published on wf.workflow_input_template after insert
+as
+begin
+    set nocount on;
+    if exists (select 1 from inserted as i
+                 join wf.workflow_version as v on v.workflow_version_id = i.workflow_version_id
+                where v.published_at is not null)
+        throw 70003, N'the version is published; its rows never change', 1;
+end;
+GO
+
+if object_id(N'wf.tr_workflow_input_binding_published', N'TR') is not null
+    drop trigger wf.tr_workflow_input_binding_published;
+GO
+create trigger wf.tr_workflow_input_binding_published on wf.workflow_input_binding after insert
+as
+begin
+    set nocount on;
+    if exists (select 1 from inserted as i
+                 join wf.workflow_version as v on v.workflow_version_id = i.workflow_version_id
+                where v.published_at is not null)
+        throw 70003, N'the version is published; its rows never change', 1;
+end;
+GO
+
+if object_id(N'wf.tr_variable_output_binding_published', N'TR') is not null
+    drop trigger wf.tr_variable_output_binding_published;
+GO
+create trigger wf.tr_variable_output_binding_published on wf.variable_output_binding after insert
+as
+begin
+    set nocount on;
+    if exists (select 1 from inserted as i
+                 join wf.workflow_version as v on v.workflow_version_id = i.workflow_version_id
+                where v.published_at is not null)
+        throw 70003, N'the version is published; its rows never change', 1;
+end;
+GO
+
+if object_id(N'wf.tr_node_scope_default_published', N'TR') is not null
+    drop trigger wf.tr_node_scope_default_published;
+GO
+create trigger wf.tr_node_scope_default_published on wf.node_scope_default after insert
+as
+begin
+    set nocount on;
+    if exists (select 1 from inserted as i
+                 join wf.workflow_version as v on v.workflow_version_id = i.workflow_version_id
+                where v.published_at is not null)
+        throw 70003, N'the version is published; its rows never change', 1;
+end;
+GO
+
+if object_id(N'wf.tr_collection_binding_published', N'TR') is not null
+    drop trigger wf.tr_collection_binding_published;
+GO
+create trigger wf.tr_collection_binding_published on wf.collection_binding after insert
+as
+begin
+    set nocount on;
+    if exists (select 1 from inserted as i
+                 join wf.workflow_version as v on v.workflow_version_id = i.workflow_version_id
+                where v.published_at is not null)
+        throw 70003, N'the version is published; its rows never change', 1;
+end;
+GO
+
+if object_id(N'wf.tr_event_subscription_published', N'TR') is not null
+    drop trigger wf.tr_event_subscription_published;
+GO
+create trigger wf.tr_event_subscription_published on wf.event_subscription after insert
+as
+begin
+    set nocount on;
+    if exists (select 1 from inserted as i
+                 join wf.workflow_version as v on v.workflow_version_id = i.workflow_version_id
+                where v.published_at is not null)
+        throw 70003, N'the version is published; its rows never change', 1;
+end;
+GO
+
+if object_id(N'wf.tr_workflow_version_action_published', N'TR') is not null
+    drop trigger wf.tr_workflow_version_action_published;
+GO
+create trigger wf.tr_workflow_version_action_published on wf.workflow_version_action after insert
+as
+begin
+    set nocount on;
+    if exists (select 1 from inserted as i
+                 join wf.workflow_version as v on v.workflow_version_id = i.workflow_version_id
+                where v.published_at is not null)
+        throw 70003, N'the version is published; its rows never change', 1;
+end;
+GO
+
+-- Source positions and the description are no part of a version's content (R11), so a deploy of
+-- known content refreshes them. Errors: 20002 no such version.
+create or alter procedure wf.wf_set_version_notes
+    @name nvarchar(120),
+    @content_hash nvarchar(64),
+    @source_map nvarchar(max),
+    @description nvarchar(max)
+as
+begin
+    set nocount, xact_abort on;
+    set transaction isolation level read committed;
+    declare @v_version_id bigint;
+    declare @v_def_id bigint;
+    declare @v_message nvarchar(2000);
+
+    -- `=` pads with blanks even under a BIN2 collation, so the lengths are compared too.
+    select @v_version_id = v.workflow_version_id, @v_def_id = d.workflow_def_id
+      from wf.workflow_version as v
+      join wf.workflow_def as d on d.workflow_def_id = v.workflow_def_id
+     where d.name = @name and datalength(d.name) = datalength(@name)
+       and v.content_hash = @content_hash;
+    if @v_version_id is null
+    begin
+        set @v_message = concat(N'workflow ', @name, N' has no version ', @content_hash);
+        throw 70002, @v_message, 1;
+    end;
+    update wf.workflow_version set source_map = @source_map
+     where workflow_version_id = @v_version_id;
+    update wf.workflow_def set description = @description where workflow_def_id = @v_def_id;
+end;
+GO
+
+-- Makes the version with this content visible: verifies its graph, fills the derived columns, takes
+-- the next version number and activates it (@activate). For a version that is published already it
+-- only activates: that is how a deploy of known content rolls back.
+--
+-- Answers one row: workflow_version_id, version_no, was_new.
+-- Locks: the workflow_def row (by updating it), so that two deploys of one workflow follow one
+-- another.
+-- Errors: 20002 no such version; 20003 a caller under SNAPSHOT; 20006 unknown spec_format; 20007
+-- the graph is refused; 20010 the catalog's dispatch columns differ from the stored ones and
+-- @update_actions is 0 (R24).
+create or alter procedure wf.wf_publish_workflow_version
+    @name nvarchar(120),
+    @content_hash nvarchar(64),
+    @activate bit = 1,
+    @update_actions bit = 0
+as
+begin
+    set nocount, xact_abort on;
+    if exists (select 1 from sys.dm_exec_sessions as s
+                where s.session_id = @@spid and s.transaction_isolation_level = 5)
+        throw 70003, N'publishing does not run under SNAPSHOT isolation', 1;
+    set transaction isolation level read committed;
+    declare @v_is_own_transaction bit = case when @@trancount = 0 then 1 else 0 end;
+    declare @v_def_id bigint;
+    declare @v_version_id bigint;
+    declare @v_version_no int;
+    declare @v_spec_format int;
+    declare @v_is_active bit;
+    declare @v_is_new bit;
+    declare @v_detail nvarchar(max);
+    declare @v_message nvarchar(2000);
+
+    if @v_is_own_transaction = 1 begin transaction;
+    update wf.workflow_def set @v_def_id = workflow_def_id, description = description
+     where name = @name and datalength(name) = datalength(@name);
+    select @v_version_id = v.workflow_version_id, @v_version_no = v.version_no,
+           @v_spec_format = v.spec_format, @v_is_active = v.is_active,
+           @v_is_new = case when v.published_at is null then 1 else 0 end
+      from wf.workflow_version as v
+     where v.workflow_def_id = @v_def_id and v.content_hash = @content_hash;
+    if @v_version_id is null
+    begin
+        set @v_message = concat(N'workflow ', @name, N' has no version ', @content_hash);
+        throw 70002, @v_message, 1;
+    end;
+    exec wf.wf_publish_actions @workflow_version_id = @v_version_id, @update = @update_actions;
+    if @v_is_new = 1
+    begin
+        if @v_spec_format <> 1
+        begin
+            set @v_message = concat(N'this runtime does not know spec_format ', @v_spec_format);
+            throw 70006, @v_message, 1;
+        end;
+        exec wf.wf_verify_graph @workflow_version_id = @v_version_id;
+        exec wf.wf_derive_version @workflow_version_id = @v_version_id;
+        select @v_version_no = 1 + coalesce(max(o.version_no), 0)
+          from wf.workflow_version as o
+         where o.workflow_def_id = @v_def_id;
+        update wf.workflow_version set published_at = wf.wf_now(), version_no = @v_version_no
+         where workflow_version_id = @v_version_id;
+    end;
+    if @activate = 1 and @v_is_active = 0
+    begin
+        update wf.workflow_version set is_active = 0
+         where workflow_def_id = @v_def_id and is_active = 1;
+        update wf.workflow_version set is_active = 1
+         where workflow_version_id = @v_version_id;
+        set @v_detail = (select @name as workflow, @v_version_no as version_no
+                            for json path, without_array_wrapper);
+        insert into wf.audit_log (at, what, detail_json)
+        values (wf.wf_now(), N'activate', @v_detail);
+    end;
+    if @v_is_own_transaction = 1 commit transaction;
+    select @v_version_id as workflow_version_id, @v_version_no as version_no, @v_is_new as was_new;
+end;
+GO
+
+-- Compares the dispatch columns of the version's catalog with the live ones of each action.
+-- A difference is refused with 20010, or taken over with a row in wf.audit_log for each action.
+create or alter procedure wf.wf_publish_actions
+    @workflow_version_id bigint,
+    @update bit
+as
+begin
+    set nocount, xact_abort on;
+    set transaction isolation level read committed;
+    declare @v_action_name nvarchar(200);
+    declare @v_catalog_json nvarchar(max);
+    declare @v_stored_json nvarchar(max);
+    declare @v_detail nvarchar(max);
+    declare @v_message nvarchar(2000);
+
+    while 1 = 1
+    begin
+        set @v_action_name = null;
+        -- `except` compares nulls as equal.
+        select top (1) @v_action_name = c.action_name
+          from wf.workflow_version_action as c
+          join wf.workflow_action as a on a.action_name = c.action_name
+         where c.workflow_version_id = @workflow_version_id
+           and exists (select c.capability, c.max_per_worker, c.exclusive_worker,
+                               c.affinity_key_field, c.prefer_previous_worker,
+                               c.prefer_continue_group, c.require_previous_worker,
+                               c.max_concurrent, c.rate_per_minute, c.max_deliveries
+                       except
+                       select a.capability, a.max_per_worker, a.exclusive_worker,
+                               a.affinity_key_field, a.prefer_previous_worker,
+                               a.prefer_continue_group, a.require_previous_worker,
+                               a.max_concurrent, a.rate_per_minute, a.max_deliveries)
+         order by c.action_name;
+        if @v_action_name is null break;
+        set @v_catalog_json = (
+            select c.action_name, c.capability, c.max_per_worker, c.exclusive_worker,
+                   c.affinity_key_field, c.prefer_previous_worker, c.prefer_continue_group,
+                   c.require_previous_worker, c.max_concurrent, c.rate_per_minute,
+                   c.max_deliveries
+              from wf.workflow_version_action as c
+             where c.workflow_version_id = @workflow_version_id
+               and c.action_name = @v_action_name
+               for json path, without_array_wrapper, include_null_values);
+        set @v_stored_json = (
+            select a.action_name, a.capability, a.max_per_worker, a.exclusive_worker,
+                   a.affinity_key_field, a.prefer_previous_worker, a.prefer_continue_group,
+                   a.require_previous_worker, a.max_concurrent, a.rate_per_minute,
+                   a.max_deliveries
+              from wf.workflow_action as a
+             where a.action_name = @v_action_name
+               for json path, without_array_wrapper, include_null_values);
+        if @update = 0
+        begin
+            set @v_message = left(concat(N'the catalog says of action ', @v_action_name, N': ',
+                wf.wf_json_difference(@v_catalog_json, @v_stored_json), N'; this database has: ',
+                wf.wf_json_difference(@v_stored_json, @v_catalog_json)), 2000);
+            throw 70010, @v_message, 1;
+        end;
+        update a
+           set capability = c.capability,
+               max_per_worker = c.max_per_worker,
+               exclusive_worker = c.exclusive_worker,
+               affinity_key_field = c.affinity_key_field,
+               prefer_previous_worker = c.prefer_previous_worker,
+               prefer_continue_group = c.prefer_continue_group,
+               require_previous_worker = c.require_previous_worker,
+               max_concurrent = c.max_concurrent,
+               rate_per_minute = c.rate_per_minute,
+               max_deliveries = c.max_deliveries
+          from wf.workflow_action as a
+          join wf.workflow_version_action as c on c.action_name = a.action_name
+         where c.workflow_version_id = @workflow_version_id and a.action_name = @v_action_name;
+        set @v_detail = (select @v_action_name as [action], json_query(@v_stored_json) as [from],
+                                json_query(@v_catalog_json) as [to]
+                            for json path, without_array_wrapper);
+        insert into wf.audit_log (at, what, detail_json)
+        values (wf.wf_now(), N'update action', @v_detail);
+    end;
+end;
+GO
+
+-- The entries of @one that @other has not, or has otherwise, as text for a message.
+create or alter function wf.wf_json_difference(@one nvarchar(max), @other nvarchar(max))
+returns nvarchar(max)
+as
+begin
+    return coalesce((
+        select string_agg(cast(concat(e.[key], N' ', case e.type
+                   when 0 then N'null'
+                   when 1 then concat(N'"', string_escape(e.value, 'json'), N'"')
+                   else e.value end) as nvarchar(max)), N', ') within group (order by e.[key])
+          from openjson(@one) as e
+         where not exists (select 1 from openjson(@other) as o
+                            where o.[key] = e.[key] and o.type = e.type
+                              and (o.type = 0 or o.value = e.value))), N'nothing');
+end;
+GO
+
+-- Verifies what the rows of a version must be for the engine to run them. Errors: 20007 with what
+-- was found; the compiler's own check (verify_spec) finds the same and more. Case values are
+-- compared as they are written, so 1 and 1.0 are two values to this check.
+create or alter procedure wf.wf_verify_graph
+    @workflow_version_id bigint
+as
+begin
+    set nocount, xact_abort on;
+    set transaction isolation level read committed;
+    declare @v_found nvarchar(1900);
+    declare @v_root_count int;
+    declare @v_roots nvarchar(max);
+    declare @v_message nvarchar(2000);
+
+    select @v_root_count = count(*),
+           @v_roots = string_agg(cast(n.node_key as nvarchar(max)), N', ')
+                          within group (order by n.node_order)
+      from wf.workflow_node as n
+     where n.workflow_version_id = @workflow_version_id
+       and not exists (select 1 from wf.workflow_edge as d
+                        where d.workflow_version_id = n.workflow_version_id
+                          and d.child_key = n.node_key);
+    if @v_root_count = 0 set @v_found = N'it has no root';
+    if @v_root_count > 1 set @v_found = left(concat(N'it has several roots: ', @v_roots), 1900);
+    if @v_found is null
+        select top (1) @v_found = concat(N'a ', p.node_type, N' node (', p.node_key,
+                                         N') may not have an edge of kind ', d.branch_kind)
+          from wf.workflow_edge as d
+          join wf.workflow_node as p
+            on p.workflow_version_id = d.workflow_version_id and p.node_key = d.parent_key
+          left join wf.edge_rule as r
+            on r.node_type = p.node_type and r.branch_kind = d.branch_kind
+         where d.workflow_version_id = @workflow_version_id and r.node_type is null
+         order by p.node_order;
+    if @v_found is null
+        select top (1) @v_found = concat(d.parent_key, N' has ', count(*), N' edges of kind ',
+                                         d.branch_kind)
+          from wf.workflow_edge as d
+          join wf.workflow_node as p
+            on p.workflow_version_id = d.workflow_version_id and p.node_key = d.parent_key
+          join wf.edge_rule as r on r.node_type = p.node_type and r.branch_kind = d.branch_kind
+         where d.workflow_version_id = @workflow_version_id
+         group by d.parent_key, d.branch_kind, r.max_count
+        having count(*) > r.max_count
+         order by d.parent_key;
+    if @v_found is null
+        select top (1) @v_found = concat(N'the children of ', d.parent_key,
+                                         N' are not numbered from 0 without a gap')
+          from wf.workflow_edge as d
+         where d.workflow_version_id = @workflow_version_id
+         group by d.parent_key
+        having max(d.child_order) <> count(*) - 1 or min(d.child_order) <> 0
+         order by d.parent_key;
+    if @v_found is null
+        select top (1) @v_found = left(concat(d.parent_key, N' has the case value ',
+                   case when c.type = 1 then concat(N'"', string_escape(c.value, 'json'), N'"')
+                        when c.type = 0 then N'null' else c.value end, N' twice'), 1900)
+          from wf.workflow_edge as d
+         cross apply openjson(d.case_value) as c
+         where d.workflow_version_id = @workflow_version_id and d.branch_kind = N'CASE'
+         group by d.parent_key, c.type, c.value, datalength(c.value)
+        having count(*) > 1
+         order by d.parent_key;
+    if @v_found is null
+        exec wf.wf_verify_reachable @workflow_version_id = @workflow_version_id,
+            @found = @v_found output;
+    if @v_found is not null
+    begin
+        set @v_message = concat(N'the graph is refused: ', @v_found);
+        throw 70007, @v_message, 1;
+    end;
+end;
+GO
+
+-- Sets depth and parent of every node that the root reaches, level by level, and says which it does
+-- not reach (a cycle beside the tree), or null.
+create or alter procedure wf.wf_verify_reachable
+    @workflow_version_id bigint,
+    @found nvarchar(1900) output
+as
+begin
+    set nocount, xact_abort on;
+    set transaction isolation level read committed;
+    declare @v_depth int = 0;
+    declare @v_row_count int = 1;
+
+    update n set depth = 0
+      from wf.workflow_node as n
+     where n.workflow_version_id = @workflow_version_id
+       and not exists (select 1 from wf.workflow_edge as d
+                        where d.workflow_version_id = n.workflow_version_id
+                          and d.child_key = n.node_key);
+    while @v_row_count > 0
+    begin
+        update c
+           set depth = @v_depth + 1, parent_node_id = p.node_id, parent_type = p.node_type,
+               edge_kind = d.branch_kind, child_order = d.child_order
+          from wf.workflow_node as c
+          join wf.workflow_edge as d
+            on d.workflow_version_id = c.workflow_version_id and d.child_key = c.node_key
+          join wf.workflow_node as p
+            on p.workflow_version_id = d.workflow_version_id and p.node_key = d.parent_key
+         where d.workflow_version_id = @workflow_version_id and p.depth = @v_depth;
+        set @v_row_count = @@rowcount;
+        set @v_depth = @v_depth + 1;
+    end;
+    set @found = (select top (1) concat(n.node_key, N' is not reached from the root')
+                    from wf.workflow_node as n
+                   where n.workflow_version_id = @workflow_version_id and n.depth is null
+                   order by n.node_order);
+end;
+GO
+
+-- Fills what the engine reads instead of working it out: links between nodes, what a node opens and
+-- carries, and the bindings that the placeholders of templates stand for.
+create or alter procedure wf.wf_derive_version
+    @workflow_version_id bigint
+as
+begin
+    set nocount, xact_abort on;
+    set transaction isolation level read committed;
+
+    update b set node_id = n.node_id, path = wf.wf_pointer_path(b.pointer)
+      from wf.workflow_input_binding as b
+      join wf.workflow_node as n
+        on n.workflow_version_id = b.workflow_version_id and n.node_key = b.node_key
+     where b.workflow_version_id = @workflow_version_id;
+    update b set node_id = n.node_id
+      from wf.variable_output_binding as b
+      join wf.workflow_node as n
+        on n.workflow_version_id = b.workflow_version_id and n.node_key = b.node_key
+     where b.workflow_version_id = @workflow_version_id;
+    update b set node_id = n.node_id
+      from wf.node_scope_default as b
+      join wf.workflow_node as n
+        on n.workflow_version_id = b.workflow_version_id and n.node_key = b.owner_key
+     where b.workflow_version_id = @workflow_version_id;
+    update b set node_id = n.node_id
+      from wf.collection_binding as b
+      join wf.workflow_node as n
+        on n.workflow_version_id = b.workflow_version_id and n.node_key = b.node_key
+     where b.workflow_version_id = @workflow_version_id;
+    exec wf.wf_derive_template_bindings @workflow_version_id = @workflow_version_id;
+
+    update n
+       set action_id = (select a.action_id from wf.workflow_action as a
+                         where a.action_name = n.action_name),
+           child_count = (select count(*) from wf.workflow_node as c
+                           where c.parent_node_id = n.node_id),
+           first_child_id = (select top (1) c.node_id from wf.workflow_node as c
+                              where c.parent_node_id = n.node_id
+                                and c.edge_kind in (N'SEQUENCE', N'PARALLEL', N'BODY')
+                              order by c.child_order),
+           next_node_id = (select s.node_id from wf.workflow_node as s
+                            where s.parent_node_id = n.parent_node_id
+                              and n.edge_kind = N'SEQUENCE' and s.edge_kind = N'SEQUENCE'
+                              and s.child_order = n.child_order + 1),
+           is_loop_body = case when n.edge_kind = N'BODY' then 1 else 0 end,
+           opens_scope = case when n.parent_node_id is null
+               or exists (select 1 from wf.node_scope_default as d where d.node_id = n.node_id)
+               then 1 else 0 end,
+           has_scope_defaults = case when exists (
+               select 1 from wf.node_scope_default as d
+                where d.node_id = n.node_id and d.variable_kind = N'var'
+                  and d.program_json is not null) then 1 else 0 end,
+           has_input_bindings = case when exists (
+               select 1 from wf.workflow_input_binding as b
+                where b.node_id = n.node_id) then 1 else 0 end,
+           has_output_bindings = case when exists (
+               select 1 from wf.variable_output_binding as b
+                where b.node_id = n.node_id and b.binding_kind = N'var') then 1 else 0 end,
+           collect_node_id = (select top (1) b.node_id from wf.variable_output_binding as b
+                               where b.node_id in (n.node_id, n.parent_node_id)
+                                 and b.binding_kind = N'collect'
+                                 and (b.node_id = n.node_id or n.edge_kind = N'BODY')),
+           branch_limit = case n.node_type
+               when N'PARALLEL' then cast(json_value(n.attributes_json, N'$.limit') as int)
+               when N'FOREACH' then
+                   coalesce(cast(json_value(n.attributes_json, N'$.parallel') as int), 1) end,
+           priority = coalesce(cast(json_value(n.attributes_json, N'$.priority') as int), 0),
+           lease_ms = cast(json_value(n.attributes_json, N'$.lease_ms') as bigint),
+           may_close = 0
+      from wf.workflow_node as n
+     where n.workflow_version_id = @workflow_version_id;
+
+    -- The loop variables of a body stand in the attributes of its loop.
+    update b
+       set loop_item_name = json_value(p.attributes_json, N'$.item'),
+           loop_index_name = coalesce(json_value(p.attributes_json, N'$.index'),
+                                      json_value(p.attributes_json, N'$.counter'))
+      from wf.workflow_node as b
+      join wf.workflow_node as p on p.node_id = b.parent_node_id
+     where b.workflow_version_id = @workflow_version_id and b.edge_kind = N'BODY';
+
+    update v
+       set root_node_id = (select n.node_id from wf.workflow_node as n
+                            where n.workflow_version_id = v.workflow_version_id
+                              and n.parent_node_id is null),
+           -- Where no expression is evaluated after a submit, none can fail late, and the submit
+           -- needs no savepoint.
+           may_fail_late = case when v.outputs_json <> N'[]' or exists (
+               select 1 from wf.workflow_node as n
+                where n.workflow_version_id = v.workflow_version_id
+                  and (n.has_input_bindings = 1 or n.has_output_bindings = 1
+                       or n.has_scope_defaults = 1 or n.collect_node_id is not null
+                       or n.node_type not in (N'ACTION', N'SEQUENCE', N'PARALLEL')
+                       or json_query(n.attributes_json, N'$.fail') is not null))
+               then 1 else 0 end
+      from wf.workflow_version as v
+     where v.workflow_version_id = @workflow_version_id;
+end;
+GO
+
+-- The steps of a JSON pointer, unescaped, as a JSON array of strings; '' names the whole document.
+create or alter function wf.wf_pointer_path(@pointer nvarchar(600)) returns nvarchar(max)
+as
+begin
+    -- string_escape writes `/` as `\/`: here each of them is where one step ends.
+    declare @v_steps nvarchar(max) = replace(
+        string_escape(cast(substring(@pointer, 2, 600) as nvarchar(max)), 'json'),
+        N'\/', N'","');
+    if datalength(@pointer) = 0 return N'[]';
+    return concat(N'["', replace(replace(@v_steps, N'~1', N'/'), N'~0', N'~'), N'"]');
+end;
+GO
+
+-- Makes a binding of every string of a template that holds a placeholder, level by level. The
+-- program of a string comes from wf.wf_compile_template_string (05_runtime_parity.sql). Errors:
+-- 20007 naming the node and the placeholder that is not understood.
+create or alter procedure wf.wf_derive_template_bindings
+    @workflow_version_id bigint
+as
+begin
+    set nocount, xact_abort on;
+    set transaction isolation level read committed;
+    declare @v_place table (
+        place_id bigint identity(1, 1) not null primary key,
+        level_no int not null,
+        node_id bigint not null,
+        pointer nvarchar(max) collate Latin1_General_100_BIN2 not null,
+        value nvarchar(max) collate Latin1_General_100_BIN2 null,
+        type int not null
+    );
+    declare @v_level_no int = 0;
+    declare @v_row_count int;
+    declare @v_place_id bigint = 0;
+    declare @v_node_id bigint;
+    declare @v_pointer nvarchar(max);
+    declare @v_value nvarchar(max);
+    declare @v_program nvarchar(max);
+    declare @v_error_code int;
+    declare @v_error_message nvarchar(max);
+    declare @v_message nvarchar(2000);
+
+    -- A document inside an array is read like any other value: its type comes with it.
+    insert into @v_place (level_no, node_id, pointer, value, type)
+    select 0, n.node_id, N'', j.value, j.type
+      from wf.workflow_input_template as t
+      join wf.workflow_node as n
+        on n.workflow_version_id = t.workflow_version_id and n.node_key = t.node_key
+     cross apply openjson(concat(N'[', t.template_json, N']')) as j
+     where t.workflow_version_id = @workflow_version_id
+       and charindex(N'${', t.template_json) > 0
+     order by n.node_order;
+    set @v_row_count = @@rowcount;
+    while @v_row_count > 0
+    begin
+        insert into @v_place (level_no, node_id, pointer, value, type)
+        select @v_level_no + 1, p.node_id,
+               concat(p.pointer, N'/', replace(replace(j.[key], N'~', N'~0'), N'/', N'~1')),
+               j.value, j.type
+          from @v_place as p
+         cross apply openjson(p.value) as j
+         where p.level_no = @v_level_no and p.type in (4, 5)
+         order by p.place_id, j.[key];
+        set @v_row_count = @@rowcount;
+        set @v_level_no = @v_level_no + 1;
+    end;
+    while 1 = 1
+    begin
+        set @v_node_id = null;
+        select top (1) @v_place_id = p.place_id, @v_node_id = p.node_id, @v_pointer = p.pointer,
+                       @v_value = p.value
+          from @v_place as p
+         where p.place_id > @v_place_id and p.type = 1 and charindex(N'${', p.value) > 0
+         order by p.place_id;
+        if @v_node_id is null break;
+        exec wf.wf_compile_template_string @text = @v_value,
+            @version_id = @workflow_version_id, @node_id = @v_node_id,
+            @program_json = @v_program output, @error_code = @v_error_code output,
+            @error_message = @v_error_message output;
+        if @v_error_code is not null
+        begin
+            select @v_message = left(concat(N'the graph is refused: input of ', n.node_key,
+                                            N' at "', @v_pointer, N'": ', @v_error_message), 2000)
+              from wf.workflow_node as n
+             where n.node_id = @v_node_id;
+            throw 70007, @v_message, 1;
+        end;
+        insert into wf.workflow_input_binding (workflow_version_id, node_key, pointer, program_json,
+                                               is_derived, path, node_id)
+        select @workflow_version_id, n.node_key, @v_pointer, @v_program, 1,
+               wf.wf_pointer_path(@v_pointer), n.node_id
+          from wf.workflow_node as n
+         where n.node_id = @v_node_id;
+    end;
+end;
+GO

@@ -1,0 +1,370 @@
+-- Run-time tables: what instances leave. Twin: mssql/02_runtime_tables.sql
+--
+-- None of them has a foreign key on the hot path (they cost a third of the rate); `wf db verify`
+-- checks the references by query. Hot rows are narrow and are updated in place: no index holds a
+-- status or a time of a row that is updated on every step, and the fill factors leave room for HOT.
+
+-- One row per instance. Its row lock is the instance's gate: FOR KEY SHARE for calls that only
+-- extend their own branch, FOR UPDATE for calls that may close other work (03_engine_core.sql).
+create table wf.workflow_instance (
+    workflow_instance_id      bigint       generated always as identity,
+    workflow_def_id           bigint       not null,
+    workflow_version_id       bigint       not null,
+    spec_format               integer      not null,
+    status                    text         not null default 'CREATED',
+    root_execution_id         bigint,
+    priority                  integer      not null default 0,
+    business_key              text,
+    tags_json                 jsonb        not null default '{}',
+    deadline_at               timestamptz,
+    parent_node_execution_id  bigint,
+    root_instance_id          bigint,
+    continued_from_id         bigint,
+    started_by                text,
+    trace_parent              text,
+    cancel_reason             text,
+    created_at                timestamptz  not null,
+    started_at                timestamptz,
+    ended_at                  timestamptz,
+    error_code                integer,
+    engine_error_code         integer,
+    engine_error_message      text,
+    error_execution_id        bigint,
+    constraint pk_workflow_instance primary key (workflow_instance_id),
+    constraint ck_workflow_instance_status check
+        (status in ('CREATED', 'RUNNING', 'PAUSED', 'SUCCEEDED', 'FAILED', 'CANCELLED')),
+    constraint ck_workflow_instance_business_key check
+        (char_length(business_key) between 1 and 200)
+) with (fillfactor = 50);
+create unique index uq_workflow_instance_business_key
+    on wf.workflow_instance (workflow_def_id, business_key) where business_key is not null;
+create index ix_workflow_instance_version on wf.workflow_instance (workflow_version_id);
+
+create table wf.instance_tag (
+    workflow_instance_id  bigint  not null,
+    name                  text    not null,
+    value                 text    not null,
+    constraint pk_instance_tag primary key (workflow_instance_id, name)
+);
+create index ix_instance_tag_value on wf.instance_tag (name, value);
+
+-- The large documents of an instance, apart from its hot row.
+create table wf.execution_context (
+    workflow_instance_id  bigint  not null,
+    context_json          jsonb   not null,
+    event_json            jsonb,
+    output_json           jsonb,
+    constraint pk_execution_context primary key (workflow_instance_id)
+);
+
+create table wf.instance_extension (
+    workflow_instance_id  bigint  not null,
+    name                  text    not null,
+    value_json            jsonb   not null,
+    constraint pk_instance_extension primary key (workflow_instance_id, name)
+);
+
+-- One row per activation of a node, for all its attempts: inserted once, updated once when it ends.
+-- Whether an ACTION is READY or RUNNING is read from wf.task; parent_execution_id 0 is the root's.
+create table wf.node_execution (
+    node_execution_id     bigint       not null,
+    workflow_instance_id  bigint       not null,
+    parent_execution_id   bigint       not null,
+    node_id               bigint       not null,
+    iteration_no          integer      not null default 0,
+    scope_id              bigint       not null,
+    join_parent_id        bigint       not null default 0,
+    status                text         not null,
+    attempt_no            integer      not null default 0,
+    delivery_count        integer      not null default 0,
+    result_code           integer,
+    engine_error_code     integer,
+    engine_error_message  text,
+    error_execution_id    bigint,
+    last_token            bigint,
+    answer                text,
+    worker_id             text,
+    completed_by          text,
+    payload_ref           text,
+    created_at            timestamptz  not null,
+    started_at            timestamptz,
+    ended_at              timestamptz,
+    input_json            jsonb,
+    output_json           jsonb,
+    progress_json         jsonb,
+    constraint pk_node_execution primary key (node_execution_id),
+    constraint ck_node_execution_status check
+        (status in ('READY', 'RUNNING', 'SUCCEEDED', 'FAILED', 'SKIPPED', 'CANCELLED'))
+) with (fillfactor = 70);
+create unique index uq_node_execution_place on wf.node_execution
+    (workflow_instance_id, parent_execution_id, node_id, iteration_no);
+create sequence wf.node_execution_id_seq as bigint cache 1 owned by wf.node_execution.node_execution_id;
+
+-- READY and leased ACTIONs, and nothing else: a row goes when its execution ends.
+-- is_claimable: due and not paused; kept by the maintenance pass, so that the claim index holds
+-- only what can be claimed (R15).
+create table wf.task (
+    node_execution_id     bigint       not null,
+    workflow_instance_id  bigint       not null,
+    node_id               bigint       not null,
+    action_id             bigint       not null,
+    priority              integer      not null default 0,
+    available_at          timestamptz  not null,
+    is_claimable          boolean      not null,
+    pinned_worker_id      text,
+    affinity_key          text,
+    attempt_no            integer      not null default 1,
+    delivery_count        integer      not null default 0,
+    worker_id             text,
+    lease_token           bigint       not null default 0,
+    lease_until           timestamptz,
+    deadline_at           timestamptz,
+    claimed_at            timestamptz,
+    input_json            jsonb        not null,
+    constraint pk_task primary key (node_execution_id),
+    constraint ck_task_lease check ((worker_id is null) = (lease_until is null))
+) with (fillfactor = 70);
+create index ix_task_claim on wf.task (action_id, priority desc, available_at, node_execution_id)
+    where is_claimable and worker_id is null and pinned_worker_id is null;
+create index ix_task_claim_pinned
+    on wf.task (pinned_worker_id, action_id, priority desc, available_at, node_execution_id)
+    where is_claimable and worker_id is null and pinned_worker_id is not null;
+create index ix_task_lease on wf.task (lease_until, node_execution_id) where worker_id is not null;
+create index ix_task_worker on wf.task (worker_id, action_id) where worker_id is not null;
+create index ix_task_due on wf.task (available_at, node_execution_id) where not is_claimable;
+create index ix_task_instance on wf.task (workflow_instance_id);
+alter table wf.task set (autovacuum_vacuum_scale_factor = 0.0, autovacuum_vacuum_threshold = 2000,
+                         autovacuum_vacuum_cost_delay = 0);
+
+create view wf.task_lease as
+select t.node_execution_id, t.workflow_instance_id, t.action_id, t.worker_id, t.lease_token,
+       t.lease_until, t.claimed_at, t.attempt_no
+  from wf.task t
+ where t.worker_id is not null;
+
+-- A row for each attempt that did not end its execution (R4).
+create table wf.node_attempt (
+    node_execution_id     bigint       not null,
+    lease_token           bigint       not null,
+    attempt_no            integer      not null,
+    worker_id             text,
+    result_code           integer,
+    output_hash           text,
+    answer                text         not null,
+    engine_error_code     integer,
+    engine_error_message  text,
+    ended_at              timestamptz  not null,
+    constraint pk_node_attempt primary key (node_execution_id, lease_token)
+);
+
+-- Joins are decided by this counter, never by counting siblings. open_count: children started and
+-- not ended. next_index: the first child or iteration not started yet. last_started: the one that
+-- the latest update started, if it did. join_parent_id is the next counter above (R1 has the order
+-- in which counters are touched).
+create table wf.join_counter (
+    node_execution_id     bigint   not null,
+    workflow_instance_id  bigint   not null,
+    join_parent_id        bigint   not null default 0,
+    total_count           integer  not null,
+    next_index            integer  not null,
+    open_count            integer  not null,
+    succeeded_count       integer  not null default 0,
+    failed_count          integer  not null default 0,
+    last_started          integer,
+    constraint pk_join_counter primary key (node_execution_id),
+    constraint ck_join_counter check (open_count >= 0 and next_index <= total_count)
+) with (fillfactor = 20);
+
+-- How often a REPEAT runs: evaluated once, at activation.
+create table wf.loop_state (
+    node_execution_id     bigint  not null,
+    workflow_instance_id  bigint  not null,
+    total_count           bigint  not null,
+    constraint pk_loop_state primary key (node_execution_id)
+);
+
+-- Items of a FOREACH whose iterations did not all start at once.
+create table wf.foreach_item (
+    node_execution_id     bigint   not null,
+    iteration_no          integer  not null,
+    item_json             jsonb    not null,
+    constraint pk_foreach_item primary key (node_execution_id, iteration_no)
+);
+
+create table wf.foreach_bundle_entry (
+    content_key           text         not null,
+    workflow_def_id       bigint       not null,
+    node_key              text         not null,
+    exported_json         jsonb        not null,
+    created_at            timestamptz  not null,
+    constraint pk_foreach_bundle_entry primary key (content_key),
+    constraint ck_foreach_bundle_entry_key check (content_key ~ '^[0-9a-f]{64}$')
+);
+create index ix_foreach_bundle_entry_def on wf.foreach_bundle_entry (workflow_def_id);
+
+-- A scope is one activation of a node that has variables; its id is that execution's id.
+create table wf.scope (
+    scope_id              bigint  not null,
+    parent_scope_id       bigint  not null,
+    workflow_instance_id  bigint  not null,
+    owner_key             text    not null,
+    constraint pk_scope primary key (scope_id)
+);
+
+create table wf.scope_variable (
+    scope_id              bigint  not null,
+    name                  text    not null,
+    value_json            jsonb   not null,
+    constraint pk_scope_variable primary key (scope_id, name)
+) with (fillfactor = 70);
+
+-- Which worker did the last task of an affinity key in an instance; released_at frees the pin.
+create table wf.affinity (
+    workflow_instance_id  bigint       not null,
+    affinity_key          text         not null,
+    worker_id             text         not null,
+    released_at           timestamptz,
+    constraint pk_affinity primary key (workflow_instance_id, affinity_key)
+);
+
+create table wf.execution_scope (
+    execution_scope_id  bigint  generated always as identity,
+    name                text    not null,
+    content_hash        text    not null,
+    parameters_json     jsonb   not null,
+    constraint pk_execution_scope primary key (execution_scope_id),
+    constraint uq_execution_scope unique (name, content_hash)
+);
+
+create table wf.execution_scope_action_entry (
+    execution_scope_id  bigint       not null,
+    node_execution_id   bigint       not null,
+    action_name         text         not null,
+    result_code         integer      not null,
+    output_json         jsonb,
+    recorded_at         timestamptz  not null,
+    constraint pk_execution_scope_action_entry primary key (execution_scope_id, node_execution_id),
+    constraint fk_execution_scope_action_entry_scope foreign key (execution_scope_id)
+        references wf.execution_scope
+);
+
+-- Workers --------------------------------------------------------------------------------------
+
+-- The row that a claim locks: claims of one worker queue, those of different workers never meet.
+create table wf.worker (
+    worker_id        text         not null,
+    desired_state    text         not null default 'ACTIVE',
+    max_concurrency  integer      not null default 1,
+    build_id         text,
+    registered_at    timestamptz  not null,
+    constraint pk_worker primary key (worker_id),
+    constraint ck_worker_id check (char_length(worker_id) between 1 and 200),
+    constraint ck_worker_state check (desired_state in ('ACTIVE', 'DRAINING', 'STOPPING'))
+);
+
+create table wf.worker_capability (
+    worker_id   text  not null,
+    capability  text  not null,
+    constraint pk_worker_capability primary key (worker_id, capability),
+    constraint fk_worker_capability_worker foreign key (worker_id) references wf.worker on delete cascade
+);
+
+-- Tokens are random 256-bit strings, so a salted SHA-256 is enough; at most two live ones a worker.
+create table wf.worker_token (
+    worker_id    text         not null,
+    token_id     text         not null,
+    salt         bytea        not null,
+    token_hash   bytea        not null,
+    created_at   timestamptz  not null,
+    expires_at   timestamptz,
+    revoked_at   timestamptz,
+    constraint pk_worker_token primary key (worker_id, token_id),
+    constraint fk_worker_token_worker foreign key (worker_id) references wf.worker on delete cascade
+);
+
+-- Apart from wf.worker, so that a heartbeat never touches the row that claims lock.
+create table wf.worker_presence (
+    worker_id     text         not null,
+    last_seen_at  timestamptz  not null,
+    constraint pk_worker_presence primary key (worker_id),
+    constraint fk_worker_presence_worker foreign key (worker_id) references wf.worker on delete cascade
+) with (fillfactor = 50);
+
+-- Events ---------------------------------------------------------------------------------------
+
+create table wf.event_type (
+    event_type  text      not null,
+    keep_for    interval  not null default interval '30 days',
+    constraint pk_event_type primary key (event_type),
+    constraint ck_event_type check (char_length(event_type) between 1 and 200)
+);
+
+create table wf.event (
+    event_id         bigint       generated always as identity,
+    event_type       text         not null,
+    source           text         not null,
+    idempotency_key  text         not null,
+    correlation_key  text,
+    payload_json     jsonb        not null,
+    occurred_at      timestamptz  not null,
+    ingested_at      timestamptz  not null,
+    duplicate_count  integer      not null default 0,
+    constraint pk_event primary key (event_id),
+    constraint uq_event_idempotency unique (source, idempotency_key)
+);
+create index ix_event_type on wf.event (event_type, correlation_key, event_id);
+
+-- Where a wait and an event meet: both update this row before they look for the other (R2), so
+-- that one of them sees the other's work. The key '' stands for waits without `correlate`.
+create table wf.event_route (
+    event_type       text    not null,
+    correlation_key  text    not null,
+    touched          bigint  not null default 0,
+    constraint pk_event_route primary key (event_type, correlation_key)
+) with (fillfactor = 50);
+
+-- An open WAIT_EVENT; the row goes when the wait ends. correlation_key null matches any event of
+-- the type, matches_nothing is a `correlate` that gave null.
+create table wf.event_wait (
+    node_execution_id     bigint       not null,
+    workflow_instance_id  bigint       not null,
+    event_type            text         not null,
+    correlation_key       text,
+    matches_nothing       boolean      not null default false,
+    due_at                timestamptz,
+    constraint pk_event_wait primary key (node_execution_id)
+);
+create index ix_event_wait_event on wf.event_wait (event_type, correlation_key, node_execution_id);
+create index ix_event_wait_instance on wf.event_wait (workflow_instance_id);
+create index ix_event_wait_due on wf.event_wait (due_at) where due_at is not null;
+
+create table wf.event_delivery (
+    event_id              bigint       not null,
+    delivery_no           integer      not null,
+    workflow_def_id       bigint,
+    workflow_instance_id  bigint,
+    node_execution_id     bigint,
+    outcome               text         not null,
+    reason                text,
+    delivered_at          timestamptz  not null,
+    constraint pk_event_delivery primary key (event_id, delivery_no),
+    constraint ck_event_delivery_outcome check (outcome in ('applied', 'ignored'))
+);
+create index ix_event_delivery_instance on wf.event_delivery (workflow_instance_id, event_id);
+
+-- Housekeeping ---------------------------------------------------------------------------------
+
+create table wf.schema_version (
+    version       integer      not null,
+    installed_at  timestamptz  not null default pg_catalog.clock_timestamp(),
+    constraint pk_schema_version primary key (version)
+);
+
+create table wf.audit_log (
+    audit_id     bigint       generated always as identity,
+    at           timestamptz  not null,
+    who          text         not null default session_user,
+    what         text         not null,
+    detail_json  jsonb        not null default '{}',
+    constraint pk_audit_log primary key (audit_id)
+);

@@ -1,0 +1,225 @@
+-- Paths, the trace document (semantics §11), the views that people read. Twin: mssql/07_trace.sql
+--
+-- Everything here reads; nothing locks. Paths are worked out, never stored (R9): an execution's
+-- path is its parent's and its node's key, a loop body's is its loop's with the iteration, another
+-- generated node's is its parent's.
+
+-- The path of an execution.
+create or replace function wf.wf_execution_path(p_execution_id bigint) returns text
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+declare
+    v_execution_id bigint := p_execution_id;
+    v_row          record;
+    v_path         text;
+    v_iteration    text := '';
+begin
+    loop
+        select e.parent_execution_id, e.iteration_no, n.node_key, n.is_generated, n.is_loop_body
+          into v_row
+          from wf.node_execution e
+          join wf.workflow_node n on n.node_id = e.node_id
+         where e.node_execution_id = v_execution_id;
+        exit when not found;
+        if v_row.is_loop_body then
+            v_iteration := '[' || v_row.iteration_no::text || ']';
+        elsif not v_row.is_generated then
+            v_path := concat_ws('/', v_row.node_key || v_iteration, v_path);
+            v_iteration := '';
+        end if;
+        v_execution_id := v_row.parent_execution_id;
+    end loop;
+    return v_path;
+end
+$$;
+
+-- The instance's own id inside data as "$instance_id" (R27): a string that is the id and nothing
+-- else. In the text of a jsonb value such a string is the digits between two quotes, of which the
+-- first is not escaped; a key is followed by a colon and stays.
+create or replace function wf.wf_mask_instance_id(p_value jsonb, p_instance_id bigint)
+returns jsonb
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+    select case when strpos(p_value::text, '"' || p_instance_id || '"') = 0 then p_value
+                else regexp_replace(p_value::text, '(?<!\\)"' || p_instance_id || '"(?!:)',
+                                    '"$instance_id"', 'g')::jsonb end
+$$;
+
+-- An error as the trace writes it; null when there is none. p_execution_id: where it arose. Engine
+-- errors hold no data, so only the message of a `fail` or an action can be the instance's id.
+create or replace function wf.wf_trace_error(
+    p_instance_id bigint, p_code integer, p_engine_code integer, p_message text,
+    p_execution_id bigint
+) returns jsonb
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+begin
+    return jsonb_build_object(
+        'code', p_code,
+        'engine_code', p_engine_code,
+        'message', case when p_engine_code is null
+                        then wf.wf_mask_instance_id(to_jsonb(coalesce(p_message, '')),
+                                                    p_instance_id)
+                        else to_jsonb(p_message) end,
+        'node', (select n.node_key
+                   from wf.node_execution e
+                   join wf.workflow_node n on n.node_id = e.node_id
+                  where e.node_execution_id = p_execution_id),
+        'path', wf.wf_execution_path(p_execution_id));
+end
+$$;
+
+-- The variables of a scope that have a value, as an object.
+create or replace function wf.wf_scope_variables(p_scope_id bigint) returns jsonb
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+begin
+    return coalesce((select jsonb_object_agg(v.name, v.value_json)
+                       from wf.scope_variable v
+                      where v.scope_id = p_scope_id), '{}');
+end
+$$;
+
+-- The rows of a trace: every execution but generated ones that are no loop body, in pre-order by
+-- child order, then iteration.
+create or replace function wf.wf_trace_nodes(p_workflow_instance_id bigint) returns jsonb
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+begin
+    return coalesce((
+        with recursive tree as (
+            select e.node_execution_id, e.node_id, n.node_key as path, n.node_type,
+                   n.is_generated and not n.is_loop_body as is_hidden,
+                   array[]::integer[] as place
+              from wf.node_execution e
+              join wf.workflow_node n on n.node_id = e.node_id
+             where e.workflow_instance_id = p_workflow_instance_id
+               and e.parent_execution_id = 0
+            union all
+            select e.node_execution_id, e.node_id,
+                   t.path || case when n.is_loop_body then '[' || e.iteration_no::text || ']'
+                                  when n.is_generated then ''
+                                  else '/' || n.node_key end,
+                   n.node_type, n.is_generated and not n.is_loop_body,
+                   t.place || n.child_order || e.iteration_no
+              from tree t
+              join wf.node_execution e
+                on e.workflow_instance_id = p_workflow_instance_id
+               and e.parent_execution_id = t.node_execution_id
+              join wf.workflow_node n on n.node_id = e.node_id
+        )
+        select jsonb_agg(
+                   jsonb_build_object(
+                       'path', t.path,
+                       'type', t.node_type,
+                       'status', case when e.status in ('READY', 'RUNNING')
+                                           and t.node_type = 'ACTION'
+                                      then case when k.worker_id is null then 'READY'
+                                                else 'RUNNING' end
+                                      else e.status end,
+                       'attempts', case when t.node_type = 'ACTION'
+                                        then coalesce(k.attempt_no, e.attempt_no) else 1 end,
+                       'result_code', e.result_code,
+                       'input', case when t.node_type = 'ACTION' then wf.wf_mask_instance_id(
+                           coalesce(k.input_json, e.input_json), p_workflow_instance_id) end,
+                       'output', wf.wf_mask_instance_id(e.output_json, p_workflow_instance_id),
+                       'error', case when e.status = 'FAILED' then wf.wf_trace_error(
+                           p_workflow_instance_id, e.result_code, e.engine_error_code,
+                           e.engine_error_message,
+                           coalesce(e.error_execution_id, e.node_execution_id)) end)
+                   || case when s.scope_id is null or t.place = '{}' then '{}'::jsonb
+                           else jsonb_build_object('variables', wf.wf_mask_instance_id(
+                               wf.wf_scope_variables(s.scope_id), p_workflow_instance_id)) end
+                   order by t.place)
+          from tree t
+          join wf.node_execution e on e.node_execution_id = t.node_execution_id
+          left join wf.task k on k.node_execution_id = t.node_execution_id
+          left join wf.scope s on s.scope_id = t.node_execution_id
+         where not t.is_hidden), '[]');
+end
+$$;
+
+-- The trace document, which two engines agree on as JSON; null for an unknown instance.
+create or replace function wf.wf_trace_instance(p_workflow_instance_id bigint) returns jsonb
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+begin
+    return (
+        select jsonb_build_object(
+                   'trace_format', 1,
+                   'workflow', d.name,
+                   'status', i.status,
+                   'error', case when i.status = 'FAILED' then wf.wf_trace_error(
+                       i.workflow_instance_id, i.error_code, i.engine_error_code,
+                       i.engine_error_message,
+                       coalesce(i.error_execution_id, i.root_execution_id)) end,
+                   'output', wf.wf_mask_instance_id(c.output_json, i.workflow_instance_id),
+                   'variables', wf.wf_mask_instance_id(
+                       wf.wf_scope_variables(i.root_execution_id), i.workflow_instance_id),
+                   'nodes', wf.wf_trace_nodes(i.workflow_instance_id))
+          from wf.workflow_instance i
+          join wf.workflow_def d on d.workflow_def_id = i.workflow_def_id
+          left join wf.execution_context c on c.workflow_instance_id = i.workflow_instance_id
+         where i.workflow_instance_id = p_workflow_instance_id);
+end
+$$;
+
+-- One row per instance.
+create or replace view wf.v_instance as
+select i.workflow_instance_id, d.name as workflow_name, w.version_no, i.status, i.business_key,
+       i.created_at, i.started_at, i.ended_at, i.error_code, i.engine_error_code,
+       i.engine_error_message, n.node_key as error_node_key,
+       wf.wf_execution_path(i.error_execution_id) as error_path
+  from wf.workflow_instance i
+  join wf.workflow_def d on d.workflow_def_id = i.workflow_def_id
+  join wf.workflow_version w on w.workflow_version_id = i.workflow_version_id
+  left join wf.node_execution e on e.node_execution_id = i.error_execution_id
+  left join wf.workflow_node n on n.node_id = e.node_id;
+
+-- One row per execution, with its path. READY and RUNNING of an ACTION are read from its task.
+create or replace view wf.v_node_execution as
+select e.node_execution_id, e.workflow_instance_id,
+       wf.wf_execution_path(e.node_execution_id) as path,
+       n.node_key, n.node_type, e.iteration_no,
+       case when t.node_execution_id is null then e.status
+            when t.worker_id is null then 'READY'
+            else 'RUNNING' end as status,
+       coalesce(t.attempt_no, e.attempt_no) as attempt_no,
+       e.result_code, e.engine_error_code, e.engine_error_message,
+       coalesce(t.worker_id, e.worker_id) as worker_id,
+       e.created_at, coalesce(e.started_at, t.claimed_at) as started_at, e.ended_at
+  from wf.node_execution e
+  join wf.workflow_node n on n.node_id = e.node_id
+  left join wf.task t on t.node_execution_id = e.node_execution_id;
+
+-- One instance with its output; no row for an unknown id.
+create or replace function wf.wf_repo_get_workflow_instance(p_workflow_instance_id bigint)
+returns table (
+    workflow_instance_id bigint, workflow_name text, version_no integer, instance_status text,
+    created_at timestamptz, started_at timestamptz, ended_at timestamptz, business_key text,
+    output_json jsonb, error_code integer, engine_error_code integer, error_message text
+)
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    return query
+    select v.workflow_instance_id, v.workflow_name, v.version_no, v.status, v.created_at,
+           v.started_at, v.ended_at, v.business_key, c.output_json, v.error_code,
+           v.engine_error_code, v.engine_error_message
+      from wf.v_instance v
+      left join wf.execution_context c on c.workflow_instance_id = v.workflow_instance_id
+     where v.workflow_instance_id = p_workflow_instance_id;
+end
+$$;
+
+-- The instances that are RUNNING or PAUSED, oldest first.
+create or replace function wf.wf_repo_get_running_instances()
+returns table (
+    workflow_instance_id bigint, workflow_name text, version_no integer, instance_status text,
+    created_at timestamptz, started_at timestamptz, ended_at timestamptz, business_key text,
+    output_json jsonb, error_code integer, engine_error_code integer, error_message text
+)
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    return query
+    select v.workflow_instance_id, v.workflow_name, v.version_no, v.status, v.created_at,
+           v.started_at, v.ended_at, v.business_key, null::jsonb, v.error_code,
+           v.engine_error_code, v.engine_error_message
+      from wf.v_instance v
+     where v.status in ('RUNNING', 'PAUSED')
+     order by v.workflow_instance_id;
+end
+$$;

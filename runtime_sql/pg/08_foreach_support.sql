@@ -1,0 +1,162 @@
+-- FOREACH: its collection, its iterations, what they export. Twin: mssql/08_foreach_support.sql
+
+-- Reads the collection once (S6.8) and starts the first iterations. The counter counts iterations;
+-- items of those that start later are kept in wf.foreach_item, so that the array is never indexed
+-- again. An empty array succeeds at once.
+create or replace function wf.wf_foreach_activate(p_entries wf.agenda_entry[])
+returns setof wf.agenda_step
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    v_row   record;
+    v_total integer;
+    v_width integer;
+begin
+    for v_row in
+        select a.*, e.join_parent_id, n.first_child_id, n.branch_limit,
+               c.value_json, c.error_code, c.error_message
+          from unnest(p_entries) a
+          join wf.node_execution e on e.node_execution_id = a.node_execution_id
+          join wf.workflow_node n on n.node_id = e.node_id
+          left join wf.collection_binding b on b.node_id = n.node_id
+         cross join lateral wf.wf_eval_expression(coalesce(b.program_json, '[["lit",null]]'),
+                                                  a.node_execution_id) c
+         order by a.ordinal
+    loop
+        if v_row.error_code is null and jsonb_typeof(v_row.value_json) = 'null' then
+            v_row.error_code := 10001;
+            v_row.error_message := 'the collection is null';
+        elsif v_row.error_code is null and jsonb_typeof(v_row.value_json) <> 'array' then
+            v_row.error_code := 10009;
+            v_row.error_message := 'the collection is an array or nothing else, not '
+                || wf.wf_type_word(v_row.value_json);
+        end if;
+        if v_row.error_code is not null then
+            return next wf.wf_fail_step(v_row.ordinal, v_row.node_execution_id,
+                v_row.workflow_instance_id, v_row.error_code, v_row.error_message);
+            continue;
+        end if;
+        v_total := jsonb_array_length(v_row.value_json);
+        if v_total = 0 then
+            return next row(v_row.ordinal, 0, 'SUCCEED', v_row.node_execution_id,
+                            v_row.workflow_instance_id, null, null, null, 0, null, null, null
+                           )::wf.agenda_step;
+            continue;
+        end if;
+        v_width := least(v_total, coalesce(nullif(v_row.branch_limit, 0), v_total));
+        insert into wf.join_counter (node_execution_id, workflow_instance_id, join_parent_id,
+                                     total_count, next_index, open_count)
+        values (v_row.node_execution_id, v_row.workflow_instance_id, v_row.join_parent_id,
+                v_total, v_width, v_width);
+        insert into wf.foreach_item (node_execution_id, iteration_no, item_json)
+        select v_row.node_execution_id, i.position - 1, i.value
+          from jsonb_array_elements(v_row.value_json) with ordinality i(value, position)
+         where i.position > v_width;
+        return query
+        select v_row.ordinal, (i.position - 1)::integer, 'START', v_row.node_execution_id,
+               v_row.workflow_instance_id, v_row.first_child_id, (i.position - 1)::integer, i.value,
+               null::integer, null::integer, null::text, null::bigint
+          from jsonb_array_elements(v_row.value_json) with ordinality i(value, position)
+         where i.position <= v_width;
+    end loop;
+end
+$$;
+
+-- Looks at the SUCCEED steps of a level. An iteration of a FOREACH that collects gets what it
+-- exports as its output, or fails if that cannot be evaluated; a FOREACH that succeeds writes the
+-- arrays of its iterations' exports, in iteration order, null where there is none (S2.5, R31).
+create or replace function wf.wf_foreach_collect(p_steps wf.agenda_step[])
+returns wf.agenda_step[]
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    v_steps   wf.agenda_step[] := p_steps;
+    v_row     record;
+    v_export  record;
+begin
+    for v_row in
+        select s.position, s.node_execution_id, s.workflow_instance_id, s.ordinal,
+               n.collect_node_id, n.collect_node_id = n.node_id as is_foreach
+          from unnest(p_steps) with ordinality
+               s(ordinal, seq, step, node_execution_id, workflow_instance_id, child_id, iteration_no,
+                 item_json, result_code, engine_error_code, message, error_execution_id, position)
+          join wf.node_execution e on e.node_execution_id = s.node_execution_id
+          join wf.workflow_node n on n.node_id = e.node_id
+         where s.step = 'SUCCEED' and n.collect_node_id is not null
+    loop
+        if v_row.is_foreach then
+            perform wf.wf_foreach_write_collected(v_row.node_execution_id);
+            continue;
+        end if;
+        select * into v_export
+          from wf.wf_foreach_export(v_row.node_execution_id, v_row.collect_node_id);
+        if v_export.error_code is null then
+            v_steps[v_row.position].item_json := v_export.value_json;
+        else
+            v_steps[v_row.position] := wf.wf_fail_step(v_row.ordinal, v_row.node_execution_id,
+                v_row.workflow_instance_id, v_export.error_code, v_export.error_message);
+        end if;
+    end loop;
+    return v_steps;
+end
+$$;
+
+-- What one iteration exports: the object {collect name: value}, evaluated in its own scope.
+create or replace function wf.wf_foreach_export(
+    p_node_execution_id bigint, p_foreach_node_id bigint,
+    out value_json jsonb, out error_code integer, out error_message text
+)
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+declare
+    v_binding record;
+    v_value   record;
+begin
+    value_json := '{}';
+    for v_binding in
+        select b.name, b.program_json
+          from wf.variable_output_binding b
+         where b.node_id = p_foreach_node_id and b.binding_kind = 'collect'
+         order by b.binding_order
+    loop
+        select * into v_value from wf.wf_eval_expression(v_binding.program_json, p_node_execution_id);
+        if v_value.error_code is not null then
+            value_json := null;
+            error_code := v_value.error_code;
+            error_message := v_value.error_message;
+            return;
+        end if;
+        value_json := value_json || jsonb_build_object(v_binding.name, v_value.value_json);
+    end loop;
+end
+$$;
+
+-- Writes the variables of a FOREACH's collects. Iterations that were never started contribute
+-- null, as do those that exported nothing.
+create or replace function wf.wf_foreach_write_collected(p_node_execution_id bigint) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    v_binding record;
+    v_values  jsonb;
+begin
+    for v_binding in
+        select b.name, b.owner_key, e.workflow_instance_id, e.scope_id, n.first_child_id,
+               coalesce(c.total_count, 0) as total_count
+          from wf.node_execution e
+          join wf.workflow_node n on n.node_id = e.node_id
+          join wf.variable_output_binding b on b.node_id = e.node_id
+          left join wf.join_counter c on c.node_execution_id = e.node_execution_id
+         where e.node_execution_id = p_node_execution_id and b.binding_kind = 'collect'
+         order by b.binding_order
+    loop
+        select coalesce(jsonb_agg(coalesce(x.output_json -> v_binding.name, 'null')
+                                  order by g.iteration_no), '[]')
+          into v_values
+          from generate_series(0, v_binding.total_count - 1) g(iteration_no)
+          left join wf.node_execution x
+            on x.workflow_instance_id = v_binding.workflow_instance_id
+           and x.parent_execution_id = p_node_execution_id
+           and x.node_id = v_binding.first_child_id
+           and x.iteration_no = g.iteration_no;
+        perform wf.wf_set_scope_variable(v_binding.scope_id, v_binding.owner_key, v_binding.name,
+                                         v_values);
+    end loop;
+end
+$$;

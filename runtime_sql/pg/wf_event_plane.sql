@@ -1,0 +1,275 @@
+-- Events and the WAIT_EVENTs that take them. Twin: mssql/wf_event_plane.sql
+--
+-- No lost wake-up (R2): a wait and an event that match both update the row of wf.event_route for
+-- their type and correlation key before they look for the other; whoever comes second sees the
+-- first. The key '' stands for waits without `correlate`.
+
+-- WAIT_EVENT: evaluates `correlate` and opens the wait. It meets its events at the end of the call
+-- (wf_wait_register).
+create or replace function wf.wf_wait_activate(p_entries wf.agenda_entry[])
+returns setof wf.agenda_step
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    v_row record;
+begin
+    for v_row in
+        select a.*, n.attributes_json ->> 'event_type' as event_type,
+               n.attributes_json ? 'correlate' as has_correlate,
+               c.value_json, c.error_code, c.error_message
+          from unnest(p_entries) a
+          join wf.node_execution e on e.node_execution_id = a.node_execution_id
+          join wf.workflow_node n on n.node_id = e.node_id
+         cross join lateral wf.wf_eval_expression(
+                coalesce(n.attributes_json -> 'correlate', '[["lit",null]]'),
+                a.node_execution_id) c
+         order by a.ordinal
+    loop
+        if v_row.error_code is null and v_row.has_correlate
+           and wf.wf_type_word(v_row.value_json) not in ('string', 'integer', 'null') then
+            v_row.error_code := 10010;
+            v_row.error_message := 'correlate takes a string or an integer, not '
+                || wf.wf_type_word(v_row.value_json);
+        end if;
+        if v_row.error_code is not null then
+            return next wf.wf_fail_step(v_row.ordinal, v_row.node_execution_id,
+                v_row.workflow_instance_id, v_row.error_code, v_row.error_message);
+            continue;
+        end if;
+        insert into wf.event_wait (node_execution_id, workflow_instance_id, event_type,
+                                   correlation_key, matches_nothing)
+        values (v_row.node_execution_id, v_row.workflow_instance_id, v_row.event_type,
+                v_row.value_json #>> '{}',
+                v_row.has_correlate and jsonb_typeof(v_row.value_json) = 'null');
+    end loop;
+end
+$$;
+
+-- Lets the waits that this call opened meet the events that came before them: takes their routes in
+-- key order, then gives each the oldest event since the instance's start that the instance has not
+-- consumed (S8.4). Answers the entries of waits that completed by it.
+-- Raises WFX01 when an instance held shared has such an event: to consume it is for the exclusive gate.
+create or replace function wf.wf_wait_register(
+    p_waits wf.agenda_entry[], p_exclusive bigint[], p_now timestamptz
+) returns wf.agenda_entry[]
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    v_row   record;
+    v_event bigint;
+    v_level wf.agenda_entry[] := '{}';
+begin
+    for v_row in
+        select distinct w.event_type, coalesce(w.correlation_key, '') as correlation_key
+          from unnest(p_waits) a
+          join wf.event_wait w on w.node_execution_id = a.node_execution_id
+         where not w.matches_nothing
+         order by 1, 2
+    loop
+        insert into wf.event_route as r (event_type, correlation_key)
+        values (v_row.event_type, v_row.correlation_key)
+        on conflict (event_type, correlation_key) do update set touched = r.touched + 1;
+    end loop;
+    for v_row in
+        select w.*, i.started_at, row_number() over (order by w.node_execution_id) as position
+          from unnest(p_waits) a
+          join wf.event_wait w on w.node_execution_id = a.node_execution_id
+          join wf.workflow_instance i on i.workflow_instance_id = w.workflow_instance_id
+         where not w.matches_nothing
+         order by w.node_execution_id
+    loop
+        select v.event_id into v_event
+          from wf.event v
+         where v.event_type = v_row.event_type
+           and (v_row.correlation_key is null or v.correlation_key = v_row.correlation_key)
+           and v.ingested_at >= v_row.started_at
+           and not exists (select 1 from wf.event_delivery d
+                            where d.workflow_instance_id = v_row.workflow_instance_id
+                              and d.event_id = v.event_id and d.outcome = 'applied')
+         order by v.event_id
+         limit 1;
+        continue when v_event is null;
+        if v_row.workflow_instance_id <> all (p_exclusive) then
+            raise exception 'the gate of instance % is needed exclusive', v_row.workflow_instance_id
+                using errcode = 'WFX01', detail = v_row.workflow_instance_id::text;
+        end if;
+        v_level := v_level || wf.wf_wait_complete(v_row.node_execution_id, v_event,
+                                                  v_row.position::integer, p_now);
+    end loop;
+    return v_level;
+end
+$$;
+
+-- What programs see of an event.
+create or replace function wf.wf_event_document(p_event_id bigint) returns jsonb
+language sql stable set search_path = pg_catalog, pg_temp as $$
+    select jsonb_build_object(
+        'id', v.event_id, 'type', v.event_type, 'source', v.source,
+        'correlation_key', v.correlation_key, 'payload', v.payload_json,
+        'occurred_at', to_char(v.occurred_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
+      from wf.event v where v.event_id = p_event_id
+$$;
+
+-- Completes one wait with one event: result code 0, the payload as output, ctx.event set, its
+-- `set`s run, a delivery row. Needs the exclusive gate. Answers the agenda entry, S or F.
+create or replace function wf.wf_wait_complete(
+    p_node_execution_id bigint, p_event_id bigint, p_ordinal integer, p_now timestamptz
+) returns wf.agenda_entry
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    v_wait  wf.event_wait;
+    v_event jsonb := wf.wf_event_document(p_event_id);
+    v_error record;
+    v_kind  text := 'S';
+begin
+    delete from wf.event_wait w where w.node_execution_id = p_node_execution_id returning w.* into v_wait;
+    update wf.node_execution e
+       set status = 'SUCCEEDED', result_code = 0, output_json = v_event -> 'payload', ended_at = p_now
+     where e.node_execution_id = p_node_execution_id;
+    update wf.execution_context x set event_json = v_event
+     where x.workflow_instance_id = v_wait.workflow_instance_id;
+    insert into wf.event_delivery (event_id, delivery_no, workflow_def_id, workflow_instance_id,
+                                   node_execution_id, outcome, delivered_at)
+    select p_event_id, 1 + count(d.delivery_no), i.workflow_def_id, i.workflow_instance_id,
+           p_node_execution_id, 'applied', p_now
+      from wf.workflow_instance i
+      left join wf.event_delivery d on d.event_id = p_event_id
+     where i.workflow_instance_id = v_wait.workflow_instance_id
+     group by i.workflow_def_id, i.workflow_instance_id;
+    select * into v_error
+      from wf.wf_apply_output_bindings(p_node_execution_id, v_event -> 'payload', 0, v_event);
+    if v_error.error_code is not null then
+        perform wf.wf_fail_completed(p_node_execution_id, v_error.error_code, v_error.error_message);
+        v_kind := 'F';
+    end if;
+    return row(p_ordinal, p_node_execution_id, v_wait.workflow_instance_id, v_kind)::wf.agenda_entry;
+end
+$$;
+
+-- The open waits that an event matches, one per instance: the one that was activated first (R33).
+create or replace function wf.wf_event_waits(
+    p_event_type text, p_correlation_key text, p_workflow_instance_id bigint
+) returns table (node_execution_id bigint, workflow_instance_id bigint)
+language sql stable set search_path = pg_catalog, pg_temp as $$
+    select min(w.node_execution_id), w.workflow_instance_id
+      from wf.event_wait w
+     where w.event_type = p_event_type
+       and not w.matches_nothing
+       and (w.correlation_key is null or w.correlation_key = p_correlation_key)
+       and (p_workflow_instance_id is null or w.workflow_instance_id = p_workflow_instance_id)
+     group by w.workflow_instance_id
+     order by w.workflow_instance_id
+$$;
+
+-- Takes in an event and completes the waits that match it, one per instance. The second of two with
+-- equal source and idempotency_key is a duplicate and has no effect, also when both come at once.
+-- Answers one row: event_id, duplicate, applied_count, ignored_count.
+-- Locks: gates of the candidate instances exclusive, ascending; the route row ('' shared); the event.
+-- Errors: 20004 an argument is missing or out of bounds; 20005 payload over 16 MB; 20009 the
+-- candidates changed five times meanwhile, try again.
+create or replace function wf.sp_ingest_event(
+    p_event_type text, p_source text, p_idempotency_key text, p_payload_json jsonb default null,
+    p_correlation_key text default null, p_occurred_at_utc timestamptz default null
+) returns table (event_id bigint, duplicate boolean, applied_count integer, ignored_count integer)
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    v_gates bigint[] := '{}';
+    v_detail text;
+begin
+    perform wf.wf_check_key('event_type', p_event_type);
+    perform wf.wf_check_key('source', p_source);
+    perform wf.wf_check_key('idempotency_key', p_idempotency_key);
+    if p_correlation_key is not null then
+        perform wf.wf_check_key('correlation_key', p_correlation_key);
+    end if;
+    if pg_column_size(p_payload_json) > 16777216 then
+        perform wf.wf_raise(20005, 'the payload has more than 16 MB');
+    end if;
+    select coalesce(array_agg(w.workflow_instance_id), '{}') into v_gates
+      from wf.wf_event_waits(p_event_type, p_correlation_key, null) w;
+    for v_try in 1 .. 5 loop
+        begin
+            return query
+            select * from wf.wf_ingest_attempt(p_event_type, p_source, p_idempotency_key,
+                coalesce(p_payload_json, '{}'), p_correlation_key, p_occurred_at_utc, v_gates);
+            return;
+        exception when sqlstate 'WFX01' then
+            get stacked diagnostics v_detail = pg_exception_detail;
+            v_gates := v_gates || v_detail::bigint;
+        end;
+    end loop;
+    perform wf.wf_raise(20009, 'the waiting instances keep changing; try again');
+end
+$$;
+
+-- One attempt at an ingest with the gates of p_gates. Raises WFX01 for a wait of another instance.
+create or replace function wf.wf_ingest_attempt(
+    p_event_type text, p_source text, p_idempotency_key text, p_payload_json jsonb,
+    p_correlation_key text, p_occurred_at timestamptz, p_gates bigint[]
+) returns table (event_id bigint, duplicate boolean, applied_count integer, ignored_count integer)
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+    v_now   timestamptz;
+    v_id    bigint;
+    v_wait  record;
+    v_level wf.agenda_entry[] := '{}';
+begin
+    perform wf.wf_take_gates(p_gates, p_gates);
+    v_now := wf.wf_now();
+    perform wf.wf_take_route(p_event_type, p_correlation_key);
+    insert into wf.event as v (event_type, source, idempotency_key, correlation_key, payload_json,
+                               occurred_at, ingested_at)
+    values (p_event_type, p_source, p_idempotency_key, p_correlation_key, p_payload_json,
+            coalesce(p_occurred_at, v_now), v_now)
+    on conflict (source, idempotency_key) do nothing
+    returning v.event_id into v_id;
+    if v_id is null then
+        update wf.event v set duplicate_count = v.duplicate_count + 1
+         where v.source = p_source and v.idempotency_key = p_idempotency_key
+        returning v.event_id into v_id;
+        return query select v_id, true, 0, 0;
+        return;
+    end if;
+    for v_wait in select * from wf.wf_event_waits(p_event_type, p_correlation_key, null) loop
+        if v_wait.workflow_instance_id <> all (p_gates) then
+            raise exception 'the gate of instance % is needed exclusive',
+                v_wait.workflow_instance_id
+                using errcode = 'WFX01', detail = v_wait.workflow_instance_id::text;
+        end if;
+        v_level := v_level || wf.wf_wait_complete(v_wait.node_execution_id, v_id,
+                                                  cardinality(v_level) + 1, v_now);
+    end loop;
+    if cardinality(v_level) > 0 then
+        perform wf.wf_engine_run(v_level, p_gates, v_now);
+    end if;
+    return query select v_id, false, cardinality(v_level), 0;
+end
+$$;
+
+-- Locks the route of an event: its own key by an update, the key '' shared, since an event of the
+-- type matches waits without `correlate` too.
+create or replace function wf.wf_take_route(p_event_type text, p_correlation_key text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+    insert into wf.event_route (event_type, correlation_key) values (p_event_type, '')
+        on conflict (event_type, correlation_key) do nothing;
+    perform 1 from wf.event_route r
+      where r.event_type = p_event_type and r.correlation_key = '' for share;
+    if p_correlation_key is not null then
+        insert into wf.event_route as r (event_type, correlation_key)
+        values (p_event_type, p_correlation_key)
+        on conflict (event_type, correlation_key) do update set touched = r.touched + 1;
+    end if;
+end
+$$;
+
+-- Refuses a key that not every engine could hold and compare alike (R7): 20004.
+create or replace function wf.wf_check_key(p_what text, p_value text) returns void
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+begin
+    if p_value is null or char_length(p_value) not between 1 and 200
+       or p_value ~ '^ | $|[\x01-\x1f\x7f-\x9f]' then
+        perform wf.wf_raise(20004, format('%s must have 1 to 200 characters, none of them a control '
+            'character, and no space at either end', p_what));
+    end if;
+end
+$$;

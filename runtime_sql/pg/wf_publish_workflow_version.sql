@@ -1,0 +1,399 @@
+-- Publishing a version: the last step of every deploy. Twin: mssql/wf_publish_workflow_version.sql
+
+-- Which kinds of edge a node may have to its children, and how many of each.
+create or replace view wf.edge_rule as
+select r.node_type, r.branch_kind, r.max_count
+  from (values ('SEQUENCE', 'SEQUENCE', null::integer), ('SEQUENCE', 'ON_ERROR', 1),
+               ('SEQUENCE', 'FINALLY', 1), ('PARALLEL', 'PARALLEL', null), ('IF', 'THEN', 1),
+               ('IF', 'ELSE', 1), ('SWITCH', 'CASE', null), ('SWITCH', 'DEFAULT', 1),
+               ('REPEAT', 'BODY', 1), ('WHILE', 'BODY', 1), ('FOREACH', 'BODY', 1),
+               ('WAIT_EVENT', 'TIMEOUT', 1)) r(node_type, branch_kind, max_count);
+
+-- Refuses rows for a version that is published already (R3).
+create or replace function wf.wf_refuse_published() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    if exists (select 1 from wf.workflow_version v
+                where v.workflow_version_id = new.workflow_version_id
+                  and v.published_at is not null) then
+        perform wf.wf_raise(20003, 'the version is published; its rows never change');
+    end if;
+    return new;
+end
+$$;
+
+create or replace trigger tr_workflow_node_published before insert on wf.workflow_node
+    for each row execute function wf.wf_refuse_published();
+create or replace trigger tr_workflow_edge_published before insert on wf.workflow_edge
+    for each row execute function wf.wf_refuse_published();
+create or replace trigger tr_data_type_published before insert on wf.data_type
+    for each row execute function wf.wf_refuse_published();
+create or replace trigger tr_workflow_input_template_published before insert on wf.workflow_input_template
+    for each row execute function wf.wf_refuse_published();
+create or replace trigger tr_workflow_input_binding_published before insert on wf.workflow_input_binding
+    for each row execute function wf.wf_refuse_published();
+create or replace trigger tr_variable_output_binding_published before insert on wf.variable_output_binding
+    for each row execute function wf.wf_refuse_published();
+create or replace trigger tr_node_scope_default_published before insert on wf.node_scope_default
+    for each row execute function wf.wf_refuse_published();
+create or replace trigger tr_collection_binding_published before insert on wf.collection_binding
+    for each row execute function wf.wf_refuse_published();
+create or replace trigger tr_event_subscription_published before insert on wf.event_subscription
+    for each row execute function wf.wf_refuse_published();
+create or replace trigger tr_workflow_version_action_published before insert on wf.workflow_version_action
+    for each row execute function wf.wf_refuse_published();
+
+-- Source positions, source text and description are no part of a version's content (R11), so a
+-- deploy of known content refreshes them. Errors: 20002 no such version.
+create or replace function wf.wf_set_version_notes(
+    p_name text, p_content_hash text, p_source_map jsonb, p_description text
+) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    update wf.workflow_version v
+       set source_map = p_source_map
+      from wf.workflow_def d
+     where d.name = p_name and v.workflow_def_id = d.workflow_def_id
+       and v.content_hash = p_content_hash;
+    if not found then
+        perform wf.wf_raise(20002, format('workflow %s has no version %s', p_name, p_content_hash));
+    end if;
+    update wf.workflow_def d set description = p_description
+     where d.name = p_name and d.description is distinct from p_description;
+end
+$$;
+
+-- Makes the version with this content visible: verifies its graph, fills the derived columns, takes
+-- the next version number and activates it (p_activate). For a version that is published already it
+-- only activates: that is how a deploy of known content rolls back.
+--
+-- Answers one row: workflow_version_id, version_no, was_new.
+-- Locks: the workflow_def row, so that two deploys of one workflow follow one another.
+-- Errors: 20002 no such version; 20006 unknown spec_format; 20007 the graph is refused; 20010 the
+-- catalog's dispatch columns differ from the stored ones and p_update_actions is false (R24).
+create or replace function wf.wf_publish_workflow_version(
+    p_name text, p_content_hash text, p_activate boolean default true,
+    p_update_actions boolean default false
+) returns table (workflow_version_id bigint, version_no integer, was_new boolean)
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+declare
+    v_def_id  bigint;
+    v_version wf.workflow_version;
+    v_is_new  boolean;
+begin
+    select d.workflow_def_id into v_def_id
+      from wf.workflow_def d where d.name = p_name for update;
+    select v.* into v_version
+      from wf.workflow_version v
+     where v.workflow_def_id = v_def_id and v.content_hash = p_content_hash;
+    if not found then
+        perform wf.wf_raise(20002, format('workflow %s has no version %s', p_name, p_content_hash));
+    end if;
+    perform wf.wf_publish_actions(v_version.workflow_version_id, p_update_actions);
+    v_is_new := v_version.published_at is null;
+    if v_is_new then
+        if v_version.spec_format <> 1 then
+            perform wf.wf_raise(20006, format('this runtime does not know spec_format %s',
+                                              v_version.spec_format));
+        end if;
+        perform wf.wf_verify_graph(v_version.workflow_version_id);
+        perform wf.wf_derive_version(v_version.workflow_version_id);
+        update wf.workflow_version v
+           set published_at = wf.wf_now(),
+               version_no = 1 + coalesce((select max(o.version_no) from wf.workflow_version o
+                                           where o.workflow_def_id = v_def_id), 0)
+         where v.workflow_version_id = v_version.workflow_version_id
+        returning v.* into v_version;
+    end if;
+    if p_activate and not v_version.is_active then
+        update wf.workflow_version v set is_active = false
+         where v.workflow_def_id = v_def_id and v.is_active;
+        update wf.workflow_version v set is_active = true
+         where v.workflow_version_id = v_version.workflow_version_id;
+        insert into wf.audit_log (at, what, detail_json)
+        values (wf.wf_now(), 'activate', jsonb_build_object(
+            'workflow', p_name, 'version_no', v_version.version_no));
+    end if;
+    return query select v_version.workflow_version_id, v_version.version_no, v_is_new;
+end
+$$;
+
+-- Compares the dispatch columns of the version's catalog with the live ones of each action.
+-- A difference is refused with 20010, or taken over with a row in wf.audit_log for each action.
+create or replace function wf.wf_publish_actions(p_workflow_version_id bigint, p_update boolean)
+returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    v_row record;
+begin
+    for v_row in
+        select c.action_name, to_jsonb(c) - '{workflow_version_id,revision}'::text[] as catalog_json,
+               to_jsonb(a) - '{action_id,paused}'::text[] as stored_json
+          from wf.workflow_version_action c
+          join wf.workflow_action a on a.action_name = c.action_name
+         where c.workflow_version_id = p_workflow_version_id
+           and to_jsonb(c) - '{workflow_version_id,revision}'::text[]
+               <> to_jsonb(a) - '{action_id,paused}'::text[]
+         order by c.action_name
+    loop
+        if not p_update then
+            perform wf.wf_raise(20010, format(
+                'the catalog says of action %s: %s; this database has: %s', v_row.action_name,
+                wf.wf_json_difference(v_row.catalog_json, v_row.stored_json),
+                wf.wf_json_difference(v_row.stored_json, v_row.catalog_json)));
+        end if;
+        update wf.workflow_action a
+           set capability = c.capability, max_per_worker = c.max_per_worker,
+               exclusive_worker = c.exclusive_worker, affinity_key_field = c.affinity_key_field,
+               prefer_previous_worker = c.prefer_previous_worker,
+               prefer_continue_group = c.prefer_continue_group,
+               require_previous_worker = c.require_previous_worker,
+               max_concurrent = c.max_concurrent, rate_per_minute = c.rate_per_minute,
+               max_deliveries = c.max_deliveries
+          from wf.workflow_version_action c
+         where c.workflow_version_id = p_workflow_version_id
+           and c.action_name = v_row.action_name and a.action_name = v_row.action_name;
+        insert into wf.audit_log (at, what, detail_json)
+        values (wf.wf_now(), 'update action', jsonb_build_object(
+            'action', v_row.action_name, 'from', v_row.stored_json, 'to', v_row.catalog_json));
+    end loop;
+end
+$$;
+
+-- The entries of p_one that p_other has not, or has otherwise, as text for a message.
+create or replace function wf.wf_json_difference(p_one jsonb, p_other jsonb) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+    select coalesce(string_agg(format('%s %s', e.key, e.value), ', ' order by e.key), 'nothing')
+      from jsonb_each(p_one) e
+     where p_other -> e.key is distinct from e.value
+$$;
+
+-- Verifies what the rows of a version must be for the engine to run them. Errors: 20007 with what
+-- was found; the compiler's own check (verify_spec) finds the same and more.
+create or replace function wf.wf_verify_graph(p_workflow_version_id bigint) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    v_found text;
+begin
+    select case when count(*) = 0 then 'it has no root'
+                else 'it has several roots: ' || string_agg(n.node_key, ', ' order by n.node_order)
+           end
+      into v_found
+      from wf.workflow_node n
+     where n.workflow_version_id = p_workflow_version_id
+       and not exists (select 1 from wf.workflow_edge d
+                        where d.workflow_version_id = n.workflow_version_id
+                          and d.child_key = n.node_key)
+    having count(*) <> 1;
+    if v_found is not null then
+        perform wf.wf_raise(20007, 'the graph is refused: ' || v_found);
+    end if;
+    select format('a %s node (%s) may not have an edge of kind %s', p.node_type, p.node_key,
+                  d.branch_kind)
+      into v_found
+      from wf.workflow_edge d
+      join wf.workflow_node p
+        on p.workflow_version_id = d.workflow_version_id and p.node_key = d.parent_key
+      left join wf.edge_rule r on r.node_type = p.node_type and r.branch_kind = d.branch_kind
+     where d.workflow_version_id = p_workflow_version_id and r.node_type is null
+     order by p.node_order limit 1;
+    if v_found is null then
+        select format('%s has %s edges of kind %s', d.parent_key, count(*), d.branch_kind)
+          into v_found
+          from wf.workflow_edge d
+          join wf.workflow_node p
+            on p.workflow_version_id = d.workflow_version_id and p.node_key = d.parent_key
+          join wf.edge_rule r on r.node_type = p.node_type and r.branch_kind = d.branch_kind
+         where d.workflow_version_id = p_workflow_version_id
+         group by d.parent_key, d.branch_kind, r.max_count
+        having count(*) > r.max_count
+         order by d.parent_key limit 1;
+    end if;
+    if v_found is null then
+        select format('the children of %s are not numbered from 0 without a gap', d.parent_key)
+          into v_found
+          from wf.workflow_edge d
+         where d.workflow_version_id = p_workflow_version_id
+         group by d.parent_key
+        having max(d.child_order) <> count(*) - 1 or min(d.child_order) <> 0
+         order by d.parent_key limit 1;
+    end if;
+    if v_found is null then
+        select format('%s has the case value %s twice', d.parent_key, c.value)
+          into v_found
+          from wf.workflow_edge d
+         cross join lateral jsonb_array_elements(d.case_value) c
+         where d.workflow_version_id = p_workflow_version_id and d.branch_kind = 'CASE'
+         group by d.parent_key, c.value
+        having count(*) > 1
+         order by d.parent_key limit 1;
+    end if;
+    if v_found is null then
+        v_found := wf.wf_verify_reachable(p_workflow_version_id);
+    end if;
+    if v_found is not null then
+        perform wf.wf_raise(20007, 'the graph is refused: ' || v_found);
+    end if;
+end
+$$;
+
+-- Sets depth and parent of every node that the root reaches, level by level, and says which it does
+-- not reach (a cycle beside the tree), or null.
+create or replace function wf.wf_verify_reachable(p_workflow_version_id bigint) returns text
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    v_depth integer := 0;
+    v_found text;
+begin
+    update wf.workflow_node n set depth = 0
+     where n.workflow_version_id = p_workflow_version_id
+       and not exists (select 1 from wf.workflow_edge d
+                        where d.workflow_version_id = n.workflow_version_id
+                          and d.child_key = n.node_key);
+    loop
+        update wf.workflow_node c
+           set depth = v_depth + 1, parent_node_id = p.node_id, parent_type = p.node_type,
+               edge_kind = d.branch_kind, child_order = d.child_order
+          from wf.workflow_edge d
+          join wf.workflow_node p
+            on p.workflow_version_id = d.workflow_version_id and p.node_key = d.parent_key
+         where d.workflow_version_id = p_workflow_version_id
+           and p.depth = v_depth
+           and c.workflow_version_id = d.workflow_version_id and c.node_key = d.child_key;
+        exit when not found;
+        v_depth := v_depth + 1;
+    end loop;
+    select format('%s is not reached from the root', n.node_key) into v_found
+      from wf.workflow_node n
+     where n.workflow_version_id = p_workflow_version_id and n.depth is null
+     order by n.node_order limit 1;
+    return v_found;
+end
+$$;
+
+-- Fills what the engine reads instead of working it out: links between nodes, what a node opens and
+-- carries, and the bindings that the placeholders of templates stand for.
+create or replace function wf.wf_derive_version(p_workflow_version_id bigint) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+    update wf.workflow_input_binding b
+       set node_id = n.node_id, path = wf.wf_pointer_path(b.pointer)
+      from wf.workflow_node n
+     where b.workflow_version_id = p_workflow_version_id
+       and n.workflow_version_id = b.workflow_version_id and n.node_key = b.node_key;
+    update wf.variable_output_binding b set node_id = n.node_id
+      from wf.workflow_node n
+     where b.workflow_version_id = p_workflow_version_id
+       and n.workflow_version_id = b.workflow_version_id and n.node_key = b.node_key;
+    update wf.node_scope_default b set node_id = n.node_id
+      from wf.workflow_node n
+     where b.workflow_version_id = p_workflow_version_id
+       and n.workflow_version_id = b.workflow_version_id and n.node_key = b.owner_key;
+    update wf.collection_binding b set node_id = n.node_id
+      from wf.workflow_node n
+     where b.workflow_version_id = p_workflow_version_id
+       and n.workflow_version_id = b.workflow_version_id and n.node_key = b.node_key;
+    perform wf.wf_derive_template_bindings(p_workflow_version_id);
+
+    update wf.workflow_node n
+       set action_id = a.action_id,
+           child_count = (select count(*) from wf.workflow_node c where c.parent_node_id = n.node_id),
+           first_child_id = (select c.node_id from wf.workflow_node c
+                              where c.parent_node_id = n.node_id
+                                and c.edge_kind in ('SEQUENCE', 'PARALLEL', 'BODY')
+                              order by c.child_order limit 1),
+           next_node_id = (select s.node_id from wf.workflow_node s
+                            where s.parent_node_id = n.parent_node_id
+                              and n.edge_kind = 'SEQUENCE' and s.edge_kind = 'SEQUENCE'
+                              and s.child_order = n.child_order + 1),
+           is_loop_body = coalesce(n.edge_kind = 'BODY', false),
+           opens_scope = n.parent_node_id is null
+               or exists (select 1 from wf.node_scope_default d where d.node_id = n.node_id),
+           has_scope_defaults = exists (select 1 from wf.node_scope_default d
+                                         where d.node_id = n.node_id and d.variable_kind = 'var'
+                                           and d.program_json is not null),
+           has_input_bindings = exists (select 1 from wf.workflow_input_binding b
+                                         where b.node_id = n.node_id),
+           has_output_bindings = exists (select 1 from wf.variable_output_binding b
+                                          where b.node_id = n.node_id and b.binding_kind = 'var'),
+           collect_node_id = (select b.node_id from wf.variable_output_binding b
+                               where b.node_id in (n.node_id, n.parent_node_id)
+                                 and b.binding_kind = 'collect'
+                                 and (b.node_id = n.node_id or n.edge_kind = 'BODY') limit 1),
+           branch_limit = case n.node_type
+               when 'PARALLEL' then (n.attributes_json ->> 'limit')::integer
+               when 'FOREACH' then coalesce((n.attributes_json ->> 'parallel')::integer, 1) end,
+           priority = coalesce((n.attributes_json ->> 'priority')::integer, 0),
+           lease_ms = (n.attributes_json ->> 'lease_ms')::bigint,
+           may_close = false
+      from wf.workflow_node o
+      left join wf.workflow_action a on a.action_name = o.action_name
+     where n.workflow_version_id = p_workflow_version_id and o.node_id = n.node_id;
+
+    -- The loop variables of a body stand in the attributes of its loop.
+    update wf.workflow_node b
+       set loop_item_name = p.attributes_json ->> 'item',
+           loop_index_name = coalesce(p.attributes_json ->> 'index', p.attributes_json ->> 'counter')
+      from wf.workflow_node p
+     where b.workflow_version_id = p_workflow_version_id and b.edge_kind = 'BODY'
+       and p.node_id = b.parent_node_id;
+
+    update wf.workflow_version v
+       set root_node_id = (select n.node_id from wf.workflow_node n
+                            where n.workflow_version_id = v.workflow_version_id
+                              and n.parent_node_id is null),
+           -- Where no expression is evaluated after a submit, none can fail late, and the submit
+           -- needs no savepoint.
+           may_fail_late = v.outputs_json <> '[]'
+               or exists (select 1 from wf.workflow_node n
+                           where n.workflow_version_id = v.workflow_version_id
+                             and (n.has_input_bindings or n.has_output_bindings
+                                  or n.has_scope_defaults or n.collect_node_id is not null
+                                  or n.node_type not in ('ACTION', 'SEQUENCE', 'PARALLEL')
+                                  or n.attributes_json ? 'fail'))
+     where v.workflow_version_id = p_workflow_version_id;
+end
+$$;
+
+-- The steps of a JSON pointer, unescaped; '' names the whole document.
+create or replace function wf.wf_pointer_path(p_pointer text) returns text[]
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+    select case when p_pointer = '' then '{}'::text[]
+                else array(select replace(replace(s.step, '~1', '/'), '~0', '~')
+                             from unnest(string_to_array(substr(p_pointer, 2), '/'))
+                                  with ordinality s(step, position)
+                            order by s.position) end
+$$;
+
+-- Makes a binding of every string of a template that holds a placeholder. Errors: 20007 naming the
+-- node and the placeholder that is not understood.
+create or replace function wf.wf_derive_template_bindings(p_workflow_version_id bigint) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    v_row     record;
+    v_program record;
+begin
+    for v_row in
+        select n.node_id, n.node_key, b.pointer, b.path, b.text_value
+          from wf.workflow_input_template t
+          join wf.workflow_node n
+            on n.workflow_version_id = t.workflow_version_id and n.node_key = t.node_key
+         cross join lateral wf.wf_template_bindings(t.template_json) b
+         where t.workflow_version_id = p_workflow_version_id
+           and t.template_json::text like '%${%'
+         order by n.node_order, b.pointer
+    loop
+        select * into v_program
+          from wf.wf_compile_template_string(v_row.text_value, p_workflow_version_id, v_row.node_id);
+        if v_program.error_code is not null then
+            perform wf.wf_raise(20007, format('the graph is refused: input of %s at "%s": %s',
+                v_row.node_key, v_row.pointer, v_program.error_message));
+        end if;
+        insert into wf.workflow_input_binding (workflow_version_id, node_key, pointer, program_json,
+                                               is_derived, path, node_id)
+        values (p_workflow_version_id, v_row.node_key, v_row.pointer, v_program.program_json,
+                true, v_row.path, v_row.node_id);
+    end loop;
+end
+$$;

@@ -1,0 +1,559 @@
+-- What a worker calls: claim, submit, heartbeat, fail, release. Twin: mssql/wf_worker_api.sql
+--
+-- Every call names the worker and its token. A claim hands out a lease with a token that only grows
+-- per execution; a call under a lease token that is no longer current changes nothing (R4).
+
+-- Checks a worker's token. Raises 20001; says the same whether the worker or the token is unknown.
+-- The digest is compared whole, so no prefix leaks.
+create or replace function wf.wf_worker_authenticate(p_worker_id text, p_worker_token text)
+returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+begin
+    if p_worker_id is null or p_worker_token is null or not exists (
+        select 1 from wf.worker_token t
+         where t.worker_id = p_worker_id
+           and t.revoked_at is null
+           and (t.expires_at is null or t.expires_at > wf.wf_now())
+           and t.token_hash = sha256(t.salt || convert_to(p_worker_token, 'UTF8')))
+    then
+        perform wf.wf_raise(20001, 'the worker is not known or its token is not valid');
+    end if;
+end
+$$;
+
+-- The number of the iteration a task runs in, from 1: that of its nearest loop; 0 outside loops.
+create or replace function wf.wf_iteration_no(p_node_execution_id bigint) returns integer
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+declare
+    v_row record;
+    v_id  bigint := p_node_execution_id;
+begin
+    loop
+        select e.parent_execution_id, e.iteration_no, n.is_loop_body into v_row
+          from wf.node_execution e
+          join wf.workflow_node n on n.node_id = e.node_id
+         where e.node_execution_id = v_id;
+        if not found then
+            return 0;
+        end if;
+        if v_row.is_loop_body then
+            return v_row.iteration_no + 1;
+        end if;
+        v_id := v_row.parent_execution_id;
+    end loop;
+end
+$$;
+
+-- Takes up to p_max_tasks tasks that this worker may do, best first: priority, then the longest
+-- available, then id (semantics §10).
+-- p_capability narrows to one of the worker's capabilities; null means all of them.
+-- Locks: the worker's row (claims of one worker queue, of different workers never do), then task
+-- rows with SKIP LOCKED. Never a gate.
+-- Errors: 20001; 20004 p_max_tasks or p_max_lease_seconds out of range.
+create or replace function wf.sp_worker_request_tasks(
+    p_worker_id text, p_worker_token text, p_capability text default null,
+    p_max_lease_seconds integer default 300, p_max_tasks integer default 1
+) returns table (
+    node_execution_id bigint, workflow_instance_id bigint, node_key text, action_name text,
+    capability text, attempt_no integer, input_json jsonb, iteration_no integer,
+    desired_state text, command text, lease_token bigint, lease_until_utc timestamptz,
+    deadline_utc timestamptz, path text
+)
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+declare
+    v_now     timestamptz;
+    v_state   text;
+    v_task_id bigint;
+    v_taken   bigint[] := '{}';
+begin
+    perform wf.wf_worker_authenticate(p_worker_id, p_worker_token);
+    if p_max_tasks is null or p_max_tasks not between 1 and 1000 then
+        perform wf.wf_raise(20004, 'max_tasks must be between 1 and 1000');
+    end if;
+    if p_max_lease_seconds is null or p_max_lease_seconds not between 1 and 86400 then
+        perform wf.wf_raise(20004, 'max_lease_seconds must be between 1 and 86400');
+    end if;
+    v_now := wf.wf_now();
+    perform wf.wf_reclaim_expired_leases(100);
+    select w.desired_state into v_state from wf.worker w where w.worker_id = p_worker_id for update;
+    insert into wf.worker_presence (worker_id, last_seen_at) values (p_worker_id, v_now)
+        on conflict (worker_id) do update set last_seen_at = excluded.last_seen_at;
+    if v_state = 'ACTIVE' then
+        for v_task_id in
+            select c.node_execution_id
+              from wf.wf_claim_candidates(p_worker_id, p_capability, p_max_tasks + 16) c
+        loop
+            exit when cardinality(v_taken) >= p_max_tasks;
+            -- By primary key, and re-checked by worker_id alone: a condition that repeats the claim
+            -- index's would make the planner read that index again.
+            perform 1 from wf.task t
+              where t.node_execution_id = v_task_id and t.worker_id is null
+                for update skip locked;
+            if found then
+                v_taken := v_taken || v_task_id;
+            end if;
+        end loop;
+    end if;
+    return query
+    with leased as (
+        update wf.task t
+           set worker_id = p_worker_id, claimed_at = v_now,
+               lease_until = v_now + make_interval(secs =>
+                   least(p_max_lease_seconds::double precision,
+                         coalesce(n.lease_ms / 1000.0, p_max_lease_seconds))),
+               lease_token = t.lease_token + 1, delivery_count = t.delivery_count + 1
+          from unnest(v_taken) k(node_execution_id)
+          join wf.task o on o.node_execution_id = k.node_execution_id
+          join wf.workflow_node n on n.node_id = o.node_id
+         where t.node_execution_id = k.node_execution_id
+        returning t.*, n.node_key, n.action_name
+    )
+    select l.node_execution_id, l.workflow_instance_id, l.node_key, l.action_name, a.capability,
+           l.attempt_no, l.input_json, wf.wf_iteration_no(l.node_execution_id),
+           v_state, case v_state when 'DRAINING' then 'DRAIN' when 'STOPPING' then 'STOP'
+                                 else 'NONE' end,
+           l.lease_token, l.lease_until, l.deadline_at, wf.wf_execution_path(l.node_execution_id)
+      from leased l
+      join wf.workflow_action a on a.action_id = l.action_id
+     order by array_position(v_taken, l.node_execution_id);
+end
+$$;
+
+-- Candidates of a claim, best first, read without a lock: of each action that the worker may take,
+-- the first p_heads rows of the claim index, and of the rows pinned to it (R15).
+create or replace function wf.wf_claim_candidates(
+    p_worker_id text, p_capability text, p_heads integer
+) returns table (node_execution_id bigint)
+language sql stable set search_path = pg_catalog, pg_temp as $$
+    with mine as materialized (
+        select a.action_id
+          from wf.workflow_action a
+         where not a.paused
+           and (p_capability is null or a.capability = p_capability)
+           and exists (select 1 from wf.worker_capability c
+                        where c.worker_id = p_worker_id and c.capability in (a.capability, '*'))
+    ), heads as materialized (
+        select h.node_execution_id, h.priority, h.available_at
+          from mine m
+         cross join lateral (
+            select t.node_execution_id, t.priority, t.available_at
+              from wf.task t
+             where t.action_id = m.action_id
+               and t.is_claimable and t.worker_id is null and t.pinned_worker_id is null
+             order by t.priority desc, t.available_at, t.node_execution_id
+             limit p_heads) h
+        union all
+        select h.node_execution_id, h.priority, h.available_at
+          from mine m
+         cross join lateral (
+            select t.node_execution_id, t.priority, t.available_at
+              from wf.task t
+             where t.pinned_worker_id = p_worker_id and t.action_id = m.action_id
+               and t.is_claimable and t.worker_id is null
+             order by t.priority desc, t.available_at, t.node_execution_id
+             limit p_heads) h
+    )
+    select h.node_execution_id
+      from heads h
+     order by h.priority desc, h.available_at, h.node_execution_id
+$$;
+
+-- One task, as exactly one row: the task's columns are null when there is none. See the batch form.
+create or replace function wf.sp_worker_request_task(
+    p_worker_id text, p_worker_token text, p_capability text default null,
+    p_max_lease_seconds integer default 300
+) returns table (
+    node_execution_id bigint, workflow_instance_id bigint, node_key text, action_name text,
+    capability text, attempt_no integer, input_json jsonb, iteration_no integer,
+    desired_state text, command text, lease_token bigint, lease_until_utc timestamptz,
+    deadline_utc timestamptz, path text
+)
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+begin
+    return query select * from wf.sp_worker_request_tasks(p_worker_id, p_worker_token, p_capability,
+                                                          p_max_lease_seconds, 1);
+    if not found then
+        return query
+        select null::bigint, null::bigint, null::text, null::text, null::text, null::integer,
+               null::jsonb, null::integer, w.desired_state,
+               case w.desired_state when 'DRAINING' then 'DRAIN' when 'STOPPING' then 'STOP'
+                                    else 'NONE' end,
+               null::bigint, null::timestamptz, null::timestamptz, null::text
+          from wf.worker w
+         where w.worker_id = p_worker_id;
+    end if;
+end
+$$;
+
+create type wf.submit_item as (
+    position           integer,
+    node_execution_id  bigint,
+    lease_token        bigint,
+    result_code        integer,
+    engine_error_code  integer,
+    message            text,
+    output_json        jsonb
+);
+
+-- Completes many tasks of one worker in one transaction. The single calls are this with one item.
+-- Locks: gates (ascending), task rows, executions, then what the continuation touches
+-- (03_engine_core.sql). Where something may turn out to close other work under a shared gate, the
+-- attempt runs in a savepoint and starts over with that gate exclusive.
+create or replace function wf.wf_submit(p_worker_id text, p_items wf.submit_item[])
+returns table (item_position integer, accepted boolean, instance_status text,
+               next_ready_count integer, reason text)
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    v_shared     bigint[];
+    v_exclusive  bigint[];
+    v_fails_late boolean;
+    v_detail     text;
+begin
+    select coalesce(array_agg(distinct t.workflow_instance_id
+                              order by t.workflow_instance_id), '{}'),
+           coalesce(array_agg(distinct t.workflow_instance_id order by t.workflow_instance_id)
+                    filter (where i.result_code < 0 or i.engine_error_code is not null
+                               or n.may_close), '{}'),
+           coalesce(bool_or(v.may_fail_late), false)
+      into v_shared, v_exclusive, v_fails_late
+      from unnest(p_items) i
+      join wf.task t on t.node_execution_id = i.node_execution_id
+      join wf.workflow_node n on n.node_id = t.node_id
+      join wf.workflow_version v on v.workflow_version_id = n.workflow_version_id;
+    loop
+        if not v_fails_late or v_shared <@ v_exclusive then
+            return query select * from wf.wf_submit_attempt(p_worker_id, p_items, v_shared, v_exclusive);
+            return;
+        end if;
+        begin
+            return query select * from wf.wf_submit_attempt(p_worker_id, p_items, v_shared, v_exclusive);
+            return;
+        exception when sqlstate 'WFX01' then
+            get stacked diagnostics v_detail = pg_exception_detail;
+            v_exclusive := v_exclusive || v_detail::bigint;
+        end;
+    end loop;
+end
+$$;
+
+-- Takes the gates of a call in ascending order, each in its strength.
+create or replace function wf.wf_take_gates(p_instances bigint[], p_exclusive bigint[])
+returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    v_id bigint;
+begin
+    if cardinality(p_exclusive) = 0 then
+        perform 1 from wf.workflow_instance i
+          where i.workflow_instance_id = any (p_instances)
+          order by i.workflow_instance_id
+            for key share;
+        return;
+    end if;
+    foreach v_id in array array(select distinct u from unnest(p_instances || p_exclusive) u order by u)
+    loop
+        if v_id = any (p_exclusive) then
+            perform 1 from wf.workflow_instance i where i.workflow_instance_id = v_id for update;
+        else
+            perform 1 from wf.workflow_instance i where i.workflow_instance_id = v_id for key share;
+        end if;
+    end loop;
+end
+$$;
+
+-- One attempt at a submit: takes the gates, completes what is under a current lease, runs the
+-- continuation, and answers every item.
+create or replace function wf.wf_submit_attempt(
+    p_worker_id text, p_items wf.submit_item[], p_instances bigint[], p_exclusive bigint[]
+)
+returns table (item_position integer, accepted boolean, instance_status text,
+               next_ready_count integer, reason text)
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    v_now   timestamptz;
+    v_done  integer[];
+    v_level wf.agenda_entry[];
+begin
+    perform wf.wf_take_gates(p_instances, p_exclusive);
+    v_now := wf.wf_now();
+    -- Every entry is S until its `set`s have run; wf_complete_items turns the failed ones.
+    with gone as (
+        delete from wf.task t
+         using unnest(p_items) i
+         where t.node_execution_id = i.node_execution_id
+           and t.worker_id = p_worker_id
+           and t.lease_token = coalesce(i.lease_token, t.lease_token)
+        returning t.*, i.position, i.result_code, i.engine_error_code, i.message, i.output_json
+    ), ended as (
+        update wf.node_execution e
+           set status = case when g.result_code >= 0 then 'SUCCEEDED' else 'FAILED' end,
+               result_code = g.result_code, engine_error_code = g.engine_error_code,
+               engine_error_message = case when g.result_code >= 0 then null
+                   else coalesce(g.message, 'result code ' || g.result_code) end,
+               error_execution_id = case when g.result_code >= 0 then null
+                                         else e.node_execution_id end,
+               output_json = g.output_json, input_json = g.input_json, worker_id = g.worker_id,
+               attempt_no = g.attempt_no, delivery_count = g.delivery_count,
+               last_token = g.lease_token, answer = 'OK',
+               started_at = g.claimed_at, ended_at = v_now
+          from gone g
+         where e.node_execution_id = g.node_execution_id
+        returning g.position, e.node_execution_id, e.workflow_instance_id,
+                  case when g.result_code >= 0 then 'S' else 'F' end as kind
+    )
+    select coalesce(array_agg(row(x.position, x.node_execution_id, x.workflow_instance_id, x.kind)
+                              ::wf.agenda_entry order by x.position), '{}'),
+           coalesce(array_agg(x.position), '{}')
+      into v_level, v_done
+      from ended x;
+    v_level := wf.wf_complete_items(v_level);
+    if cardinality(v_level) > 0 then
+        perform wf.wf_engine_run(v_level, p_exclusive, v_now);
+    end if;
+    return query
+    select i.position, a.accepted, a.instance_status,
+           case when i.position = any (v_done) then
+               (select count(*)::integer from wf.task t
+                 where t.workflow_instance_id = a.workflow_instance_id and t.worker_id is null
+                   and t.available_at = v_now) else 0 end,
+           case when i.position = any (v_done) then 'OK' else a.reason end
+      from unnest(p_items) i
+     cross join lateral wf.wf_submit_answer(i, p_worker_id) a
+     order by i.position;
+end
+$$;
+
+-- Runs the `set`s of completed ACTIONs. One that fails fails its node (R20); the entry becomes F.
+create or replace function wf.wf_complete_items(p_level wf.agenda_entry[])
+returns wf.agenda_entry[]
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    v_level wf.agenda_entry[] := p_level;
+    v_row   record;
+    v_error record;
+begin
+    for v_row in
+        select l.position, l.node_execution_id, e.output_json, e.result_code
+          from unnest(p_level) with ordinality
+               l(ordinal, node_execution_id, workflow_instance_id, kind, position)
+          join wf.node_execution e on e.node_execution_id = l.node_execution_id
+          join wf.workflow_node n on n.node_id = e.node_id
+         where l.kind = 'S' and n.has_output_bindings
+         order by l.position
+    loop
+        select * into v_error
+          from wf.wf_apply_output_bindings(v_row.node_execution_id, v_row.output_json,
+                                           v_row.result_code, null);
+        if v_error.error_code is not null then
+            v_level[v_row.position].kind := 'F';
+            perform wf.wf_fail_completed(v_row.node_execution_id, v_error.error_code,
+                                         v_error.error_message);
+        end if;
+    end loop;
+    return v_level;
+end
+$$;
+
+-- Turns an execution that has just succeeded into one that failed by an engine error; its output
+-- stays.
+create or replace function wf.wf_fail_completed(
+    p_node_execution_id bigint, p_engine_error_code integer, p_text text
+) returns void
+language sql set search_path = pg_catalog, pg_temp as $$
+    update wf.node_execution e
+       set status = 'FAILED', result_code = null, engine_error_code = p_engine_error_code,
+           engine_error_message = wf.wf_execution_path(p_node_execution_id) || ': ' || p_text,
+           error_execution_id = p_node_execution_id
+     where e.node_execution_id = p_node_execution_id
+$$;
+
+-- What a submit is answered when it completed nothing, and the instance's status in any case:
+-- REPEATED the same result again under a token already answered; CANCELLED and ENDED say why there
+-- is no lease any more; STALE another token is current, or the execution is not this worker's.
+create or replace function wf.wf_submit_answer(
+    p_item wf.submit_item, p_worker_id text,
+    out accepted boolean, out instance_status text, out reason text,
+    out workflow_instance_id bigint
+)
+language sql stable set search_path = pg_catalog, pg_temp as $$
+    select q.answer in ('OK', 'REPEATED'), q.status, q.answer, q.workflow_instance_id
+      from (select i.status, i.workflow_instance_id,
+                   case when e.worker_id = p_worker_id and e.answer = 'OK'
+                             and e.last_token = coalesce(p_item.lease_token, e.last_token)
+                             and (e.result_code is not distinct from p_item.result_code
+                                  or e.engine_error_code is not null)
+                             and e.output_json is not distinct from p_item.output_json
+                        then 'REPEATED'
+                        when e.status = 'CANCELLED' then 'CANCELLED'
+                        when i.status in ('SUCCEEDED', 'FAILED', 'CANCELLED') then 'ENDED'
+                        else 'STALE' end as answer
+              from (select 1) one
+              left join wf.node_execution e on e.node_execution_id = (p_item).node_execution_id
+              left join wf.workflow_instance i on i.workflow_instance_id = e.workflow_instance_id
+           ) q
+$$;
+
+-- Checks what every submit must hold. Errors: 20002 unknown execution, 20004 no result code,
+-- 20005 output over 16 MB.
+create or replace function wf.wf_check_submit(p_items wf.submit_item[]) returns void
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+declare
+    v_item wf.submit_item;
+begin
+    foreach v_item in array p_items loop
+        if v_item.result_code is null then
+            perform wf.wf_raise(20004, 'result_code must be a number');
+        end if;
+        if pg_column_size(v_item.output_json) > 16777216 then
+            perform wf.wf_raise(20005, 'the output has more than 16 MB');
+        end if;
+        if v_item.node_execution_id is null or not exists (
+            select 1 from wf.node_execution e
+             where e.node_execution_id = v_item.node_execution_id) then
+            perform wf.wf_raise(20002, format('there is no node execution %s',
+                                              v_item.node_execution_id));
+        end if;
+    end loop;
+end
+$$;
+
+-- Submits a result. A negative result_code fails the node, with p_message if there is one.
+-- Answers one row; reason is OK, REPEATED, STALE, CANCELLED or ENDED (R4).
+-- Errors: 20001, 20002, 20004, 20005.
+create or replace function wf.sp_worker_submit_result(
+    p_node_execution_id bigint, p_worker_id text, p_worker_token text, p_result_code integer,
+    p_output_json jsonb default null, p_lease_token bigint default null,
+    p_message text default null
+) returns table (accepted boolean, instance_status text, next_ready_count integer, reason text)
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan as $$
+declare
+    v_items wf.submit_item[] := array[row(1, p_node_execution_id, p_lease_token, p_result_code,
+                                          null, p_message, p_output_json)::wf.submit_item];
+begin
+    perform wf.wf_worker_authenticate(p_worker_id, p_worker_token);
+    perform wf.wf_check_submit(v_items);
+    return query
+    select s.accepted, s.instance_status, s.next_ready_count, s.reason
+      from wf.wf_submit(p_worker_id, v_items) s;
+end
+$$;
+
+-- Whether a value has the shape of one result of a batch submit, its numbers within their columns.
+create or replace function wf.wf_is_result(p_value jsonb) returns boolean
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+    select coalesce(
+        jsonb_typeof(p_value) = 'object'
+        and p_value ->> 'node_execution_id' ~ '^-?[0-9]{1,18}$'
+        and p_value ->> 'result_code' ~ '^-?[0-9]{1,9}$'
+        and coalesce(p_value ->> 'lease_token' ~ '^-?[0-9]{1,18}$', true)
+        and coalesce(jsonb_typeof(p_value -> 'message') in ('string', 'null'), true), false)
+$$;
+
+-- Submits many results, an array of {node_execution_id, lease_token, result_code, output, message};
+-- one row per element, in their order. All or nothing: an error refuses the whole batch.
+create or replace function wf.sp_worker_submit_results(
+    p_worker_id text, p_worker_token text, p_results_json jsonb
+) returns table (node_execution_id bigint, accepted boolean, instance_status text,
+                 next_ready_count integer, reason text)
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan as $$
+#variable_conflict use_column
+declare
+    v_items wf.submit_item[];
+    v_bad   bigint;
+begin
+    perform wf.wf_worker_authenticate(p_worker_id, p_worker_token);
+    if p_results_json is null or jsonb_typeof(p_results_json) <> 'array' then
+        perform wf.wf_raise(20004, 'results_json must be an array');
+    end if;
+    select r.position into v_bad
+      from jsonb_array_elements(p_results_json) with ordinality r(value, position)
+     where not wf.wf_is_result(r.value)
+     order by r.position limit 1;
+    if v_bad is not null then
+        perform wf.wf_raise(20004, format('result %s must be an object with the integers '
+            'node_execution_id and result_code, and may have lease_token (an integer), output and '
+            'message (a string)', v_bad));
+    end if;
+    select coalesce(array_agg(row(r.position, (r.value ->> 'node_execution_id')::bigint,
+                         (r.value ->> 'lease_token')::bigint, (r.value ->> 'result_code')::integer,
+                         null, r.value ->> 'message', r.value -> 'output')::wf.submit_item
+                     order by r.position), '{}')
+      into v_items
+      from jsonb_array_elements(p_results_json) with ordinality r(value, position);
+    perform wf.wf_check_submit(v_items);
+    return query
+    select i.node_execution_id, s.accepted, s.instance_status, s.next_ready_count, s.reason
+      from wf.wf_submit(p_worker_id, v_items) s
+      join unnest(v_items) i on i.position = s.item_position
+     order by i.position;
+end
+$$;
+
+-- Reports that a task failed: a submit with p_error_code if it is negative, else -1.
+create or replace function wf.sp_worker_fail_task(
+    p_node_execution_id bigint, p_worker_id text, p_worker_token text, p_error_code integer,
+    p_error_message text, p_lease_token bigint default null
+) returns table (accepted boolean, instance_status text, next_ready_count integer, reason text)
+language sql security definer set search_path = pg_catalog, pg_temp as $$
+    select s.accepted, s.instance_status, s.next_ready_count, s.reason
+      from wf.sp_worker_submit_result(p_node_execution_id, p_worker_id, p_worker_token,
+               case when p_error_code < 0 then p_error_code else -1 end, null, p_lease_token,
+               p_error_message) s
+$$;
+
+-- Extends a lease. rows_updated 0 with CANCEL: the lease is gone and the work may stop.
+-- Locks: the task's row only.
+create or replace function wf.sp_worker_heartbeat(
+    p_node_execution_id bigint, p_worker_id text, p_worker_token text,
+    p_extend_seconds integer default 300, p_lease_token bigint default null
+) returns table (rows_updated integer, desired_state text, command text)
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    v_now  timestamptz;
+    v_rows integer;
+begin
+    perform wf.wf_worker_authenticate(p_worker_id, p_worker_token);
+    if p_extend_seconds is null or p_extend_seconds not between 1 and 86400 then
+        perform wf.wf_raise(20004, 'extend_seconds must be between 1 and 86400');
+    end if;
+    v_now := wf.wf_now();
+    update wf.task t
+       set lease_until = greatest(t.lease_until, v_now + make_interval(secs => p_extend_seconds))
+     where t.node_execution_id = p_node_execution_id and t.worker_id = p_worker_id
+       and t.lease_token = coalesce(p_lease_token, t.lease_token);
+    get diagnostics v_rows = row_count;
+    update wf.worker_presence p set last_seen_at = v_now where p.worker_id = p_worker_id;
+    return query
+    select v_rows, w.desired_state,
+           case when v_rows = 0 then 'CANCEL'
+                when w.desired_state = 'STOPPING' then 'STOP'
+                when w.desired_state = 'DRAINING' then 'DRAIN'
+                else 'NONE' end
+      from wf.worker w where w.worker_id = p_worker_id;
+end
+$$;
+
+-- Gives a task back unharmed: READY at once, no attempt used (R28).
+create or replace function wf.sp_worker_release_task(
+    p_node_execution_id bigint, p_worker_id text, p_worker_token text,
+    p_lease_token bigint default null
+) returns table (rows_updated integer)
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    v_rows integer;
+begin
+    perform wf.wf_worker_authenticate(p_worker_id, p_worker_token);
+    update wf.task t
+       set worker_id = null, lease_until = null, claimed_at = null,
+           delivery_count = t.delivery_count - 1
+     where t.node_execution_id = p_node_execution_id and t.worker_id = p_worker_id
+       and t.lease_token = coalesce(p_lease_token, t.lease_token);
+    get diagnostics v_rows = row_count;
+    return query select v_rows;
+end
+$$;

@@ -1,0 +1,51 @@
+"""The order in which the runtime's SQL files are executed, per dialect.
+
+Both trees use the same file names. A file that is no part of the runtime but ships with it (a
+seed, a demonstration graph) is named in `NOT_INSTALLED`, so that no file is forgotten: a test
+compares these lists with the folders.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Literal
+
+Dialect = Literal["pg", "mssql"]
+
+RUNTIME_VERSION = 1
+"""Rises by one with every change of the runtime's SQL that is released."""
+
+SCRIPTS: dict[Dialect, tuple[str, ...]] = {
+    "pg": (
+        "01_definition_tables.sql",
+        "02_runtime_tables.sql",
+        "03_engine_core.sql",
+        "04_admin.sql",
+        "05_runtime_parity.sql",
+        "06_scopes_and_types.sql",
+        "07_trace.sql",
+        "08_foreach_support.sql",
+        "wf_event_plane.sql",
+        "wf_instances.sql",
+        "wf_worker_api.sql",
+        "wf_reclaim_expired_leases.sql",
+        "wf_publish_workflow_version.sql",
+        "99_permissions.sql",
+    ),
+    "mssql": (
+        "01_definition_tables.sql",
+        "02_runtime_tables.sql",
+        "03_engine_core.sql",
+        "05_runtime_parity.sql",
+        "wf_publish_workflow_version.sql",
+    ),
+}
+
+NOT_INSTALLED: frozenset[str] = frozenset(
+    {"workflow_seed_examples.sql", "workflow_tree_seed_example.sql"}
+)
+
+
+def read_script(dialect: Dialect, name: str) -> str:
+    """Returns the text of one file of a tree."""
+    return (files("runtime_sql") / dialect / name).read_text(encoding="utf-8")

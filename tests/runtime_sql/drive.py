@@ -1,0 +1,178 @@
+"""Runs one workflow with scripted results, on the local runner and inside PostgreSQL.
+
+Both are driven alike (ruling R12): one worker claims one task, best first, and submits its result
+before it claims the next. So the two traces must be equal.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from compiler import json_values
+from compiler.pipeline import compile_file
+from compiler.spec import GraphSpec
+from emit_pg.emitter import emit
+from local_runner.machine import CancelAction, Machine, RunAction
+from local_runner.trace import trace_document
+
+Result = tuple[int, Any] | tuple[int, Any, str]
+Script = Callable[[str, dict[str, Any]], Result]
+
+TOKEN = "wf_driver_0123456789012345678901234567890123456789abc"
+WORKER = "driver"
+
+CATALOG = """
+actions:
+  - name: t.do
+    capability: t
+    result_codes: {0: ok, 1: short, 2: long}
+"""
+
+
+def compile_text(folder: Path, text: str, catalog: str = CATALOG) -> GraphSpec:
+    """Compiles one workflow; any finding that is an error fails the test."""
+    (folder / "w.actions.yaml").write_text(catalog, encoding="utf-8")
+    source = folder / "w.wf"
+    source.write_text(textwrap.dedent(text), encoding="utf-8")
+    result = compile_file(source)
+    errors = [d for d in result.diagnostics if d.severity == "error"]
+    assert not errors, [(d.code, d.message, d.source.position(d.span.start)) for d in errors]
+    return result.specs[0]
+
+
+@dataclass
+class Scripted:
+    """Results by node key: a list is used up by visits, its last entry repeats."""
+
+    results: dict[str, list[Result]] = field(default_factory=dict)
+    visits: dict[str, int] = field(default_factory=dict)
+
+    def __call__(self, node_key: str, given: dict[str, Any]) -> Result:
+        listed = self.results.get(node_key)
+        if listed is None:
+            return 0, {"echo": given}
+        visit = self.visits.get(node_key, 0)
+        self.visits[node_key] = visit + 1
+        return listed[min(visit, len(listed) - 1)]
+
+
+def run_local(spec: GraphSpec, context: dict[str, Any], script: Script) -> dict[str, Any]:
+    """Runs in process and answers the trace document."""
+    machine = Machine(spec, "1", context)
+    open_tasks: dict[int, RunAction] = {}
+    commands = machine.start()
+    while True:
+        for command in commands:
+            if isinstance(command, RunAction):
+                open_tasks[command.execution_id] = command
+            elif isinstance(command, CancelAction):
+                open_tasks.pop(command.execution_id, None)
+        if not open_tasks:
+            return trace_document(machine)
+        task = min(open_tasks.values(), key=lambda t: t.claim_key)
+        del open_tasks[task.execution_id]
+        machine.begin(task.execution_id)
+        code, output, *message = script(task.node_key, task.input)
+        commands = machine.complete(task.execution_id, code, output, *message)
+
+
+def deploy(connection: psycopg.Connection[Any], spec: GraphSpec) -> None:
+    connection.execute(emit(spec).encode())
+
+
+def connect(url: str) -> psycopg.Connection[Any]:
+    """A connection in autocommit, with JSON as exact values and a registered worker."""
+    from psycopg.types.json import set_json_dumps, set_json_loads
+
+    connection = psycopg.connect(url, autocommit=True)
+    set_json_loads(lambda text: json_values.loads(bytes(text).decode()), connection)
+    set_json_dumps(json_values.dumps, connection)
+    connection.execute("select wf.sp_register_worker(%s, %s, array['*'])", (WORKER, TOKEN))
+    return connection
+
+
+def json(value: Any) -> Any:
+    from psycopg.types.json import Jsonb
+
+    return Jsonb(value, dumps=json_values.dumps)
+
+
+def start(connection: psycopg.Connection[Any], name: str, context: dict[str, Any]) -> int:
+    row = connection.execute(
+        "select workflow_instance_id from wf.wf_repo_create_workflow_instance(%s, %s)",
+        (name, json(context)),
+    ).fetchone()
+    assert row is not None
+    connection.execute("select * from wf.sp_start_workflow_instance(%s)", (row[0],))
+    return int(row[0])
+
+
+def claim(connection: psycopg.Connection[Any], **more: Any) -> dict[str, Any] | None:
+    """Claims one task as the driver's worker; None when there is none."""
+    with connection.cursor(row_factory=psycopg.rows.dict_row) as cursor:
+        cursor.execute(
+            "select * from wf.sp_worker_request_task(%s, %s, null, %s)",
+            (WORKER, TOKEN, more.get("lease_seconds", 300)),
+        )
+        row = cursor.fetchone()
+    assert row is not None
+    return None if row["node_execution_id"] is None else row
+
+
+def submit(
+    connection: psycopg.Connection[Any],
+    task: dict[str, Any],
+    code: int,
+    output: Any = None,
+    message: str | None = None,
+) -> dict[str, Any]:
+    """Submits the result of a claimed task and answers the row."""
+    with connection.cursor(row_factory=psycopg.rows.dict_row) as cursor:
+        cursor.execute(
+            "select * from wf.sp_worker_submit_result(%s, %s, %s, %s, %s, %s, %s)",
+            (
+                task["node_execution_id"],
+                WORKER,
+                TOKEN,
+                code,
+                json(output),
+                task["lease_token"],
+                message,
+            ),
+        )
+        row = cursor.fetchone()
+    assert row is not None
+    return row
+
+
+def drain(connection: psycopg.Connection[Any], script: Script) -> None:
+    """Claims and submits until nothing can be claimed."""
+    while (task := claim(connection)) is not None:
+        submit(connection, task, *script(task["node_key"], task["input_json"]))
+
+
+def trace(connection: psycopg.Connection[Any], instance_id: int) -> dict[str, Any]:
+    row = connection.execute("select wf.wf_trace_instance(%s)", (instance_id,)).fetchone()
+    assert row is not None
+    return dict(row[0])
+
+
+def run_pg(
+    connection: psycopg.Connection[Any], spec: GraphSpec, context: dict[str, Any], script: Script
+) -> dict[str, Any]:
+    """Deploys, runs with one worker, and answers the trace document."""
+    deploy(connection, spec)
+    instance_id = start(connection, spec.name, context)
+    drain(connection, script)
+    return trace(connection, instance_id)
+
+
+def readable(document: dict[str, Any]) -> list[str]:
+    """A trace document as lines that a diff can show: numbers in normal form, keys sorted."""
+    return json_values.dumps(document, indent=1, sort_keys=True).splitlines()

@@ -1,0 +1,38 @@
+"""Several sessions at once: a call that runs in a thread, and waiting until it is blocked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import psycopg
+
+T = TypeVar("T")
+
+PATIENCE_SECONDS = 60.0
+
+
+@contextmanager
+def background(call: Callable[[], T]) -> Any:
+    """Runs a call in a thread of its own and gives its future; it is joined at the end."""
+    with ThreadPoolExecutor(1) as pool:
+        yield pool.submit(call)
+
+
+def wait_until_blocked(
+    observer: psycopg.Connection[Any], blocked: psycopg.Connection[Any], future: Future[Any]
+) -> None:
+    """Returns once the session waits for a lock; fails if its call ends first."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    pid = blocked.info.backend_pid
+    while time.monotonic() < deadline:
+        row = observer.execute("select cardinality(pg_blocking_pids(%s)) > 0", (pid,)).fetchone()
+        if row == (True,):
+            return
+        if future.done():
+            raise AssertionError(f"the call did not wait for a lock: {future.result()!r}")
+        time.sleep(0.005)
+    raise AssertionError("the session was never blocked")

@@ -1,0 +1,375 @@
+"""What happens when calls meet: each test holds one session's transaction open on purpose.
+
+The rules are R1 (gates and lock order), R2 (no lost wake-up) and S1.7 (a join completes once).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.runtime_sql import drive
+from tests.runtime_sql.sessions import background, wait_until_blocked
+
+Connection = psycopg.Connection[Any]
+
+FORK = """
+    workflow fork {
+      parallel {
+        sequence one { action a = t.do() }
+        sequence two { action b = t.do() }
+      }
+      action after = t.do()
+    }
+"""
+LONG_FORK = """
+    workflow fork {
+      parallel {
+        sequence one { action a = t.do() action a2 = t.do() }
+        sequence two { action b = t.do() action b2 = t.do() }
+      }
+    }
+"""
+
+
+@pytest.fixture
+def sessions(pg_url: str) -> Iterator[tuple[Connection, Connection, Connection]]:
+    """Two sessions to meet each other and one to look on."""
+    with drive.connect(pg_url) as a, drive.connect(pg_url) as b, drive.connect(pg_url) as look:
+        yield a, b, look
+
+
+def prepare(connection: Connection, folder: Path, text: str) -> int:
+    spec = drive.compile_text(folder, text)
+    drive.deploy(connection, spec)
+    return drive.start(connection, spec.name, {})
+
+
+def claim_all(connection: Connection) -> dict[str, dict[str, Any]]:
+    tasks = {}
+    while (task := drive.claim(connection)) is not None:
+        tasks[task["node_key"]] = task
+    return tasks
+
+
+def count(connection: Connection, key: str) -> int:
+    row = connection.execute(
+        "select count(*) from wf.node_execution e join wf.workflow_node n using (node_id)"
+        " where n.node_key = %s",
+        (key,),
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def instance_status(connection: Connection, instance: int) -> str:
+    row = connection.execute(
+        "select status from wf.workflow_instance where workflow_instance_id = %s", (instance,)
+    ).fetchone()
+    assert row is not None
+    return str(row[0])
+
+
+def test_two_last_branches_complete_their_parent_once(
+    sessions: tuple[Connection, Connection, Connection], tmp_path: Path
+) -> None:
+    a, b, look = sessions
+    prepare(a, tmp_path, FORK)
+    tasks = claim_all(a)
+
+    with a.transaction():
+        drive.submit(a, tasks["a"], 0)
+        with background(lambda: drive.submit(b, tasks["b"], 0)) as second:
+            wait_until_blocked(look, b, second)
+            assert count(look, "after") == 0
+            a.execute("commit")
+            assert second.result()["next_ready_count"] == 1
+            a.execute("begin")
+
+    assert count(look, "after") == 1
+
+
+@pytest.mark.parametrize("width", [2, 5, 16])
+def test_many_branches_at_once_complete_their_parent_once(
+    pg_url: str, tmp_path: Path, width: int
+) -> None:
+    items = ", ".join(str(n) for n in range(width))
+    text = f"""
+        workflow f {{
+          foreach x in [{items}] parallel {{ action a = t.do(x: var.x) }}
+          action after = t.do()
+        }}
+    """
+    with drive.connect(pg_url) as look:
+        instance = prepare(look, tmp_path, text)
+        tasks = look.execute(
+            "select node_execution_id, lease_token"
+            " from wf.sp_worker_request_tasks(%s, %s, null, 60, 100)",
+            (drive.WORKER, drive.TOKEN),
+        ).fetchall()
+        barrier = Barrier(width)
+
+        def finish(task: tuple[int, int]) -> dict[str, Any]:
+            with psycopg.connect(pg_url, autocommit=True) as own:
+                barrier.wait()
+                return drive.submit(own, {"node_execution_id": task[0], "lease_token": task[1]}, 0)
+
+        with ThreadPoolExecutor(width) as pool:
+            answers = list(pool.map(finish, tasks))
+
+        assert [answer["accepted"] for answer in answers] == [True] * width
+        assert count(look, "after") == 1
+        drive.drain(look, drive.Scripted())
+        assert instance_status(look, instance) == "SUCCEEDED"
+
+
+def test_branches_that_only_extend_themselves_do_not_wait_for_each_other(
+    sessions: tuple[Connection, Connection, Connection], tmp_path: Path
+) -> None:
+    a, b, look = sessions
+    prepare(a, tmp_path, LONG_FORK)
+    tasks = claim_all(a)
+
+    with a.transaction():
+        drive.submit(a, tasks["a"], 0)
+        b.execute("set lock_timeout = '20s'")
+        assert drive.submit(b, tasks["b"], 0)["reason"] == "OK"
+
+    assert (count(look, "a2"), count(look, "b2")) == (1, 1)
+
+
+def test_a_failure_waits_for_open_calls_and_cancels_what_they_activated(
+    sessions: tuple[Connection, Connection, Connection], tmp_path: Path
+) -> None:
+    a, b, look = sessions
+    instance = prepare(a, tmp_path, LONG_FORK)
+    tasks = claim_all(a)
+
+    with a.transaction():
+        drive.submit(a, tasks["a"], 0)
+        with background(lambda: drive.submit(b, tasks["b"], -1)) as failing:
+            wait_until_blocked(look, b, failing)
+            a.execute("commit")
+            assert failing.result()["instance_status"] == "FAILED"
+            a.execute("begin")
+
+    statuses = {n["path"].split("/")[-1]: n["status"] for n in drive.trace(look, instance)["nodes"]}
+    assert statuses["a"] == "SUCCEEDED"
+    assert statuses["a2"] == "CANCELLED"
+    assert look.execute("select count(*) from wf.task").fetchone() == (0,)
+
+
+def test_a_submit_that_finds_late_that_it_fails_takes_the_gate_exclusive(
+    sessions: tuple[Connection, Connection, Connection], tmp_path: Path
+) -> None:
+    a, b, look = sessions
+    text = LONG_FORK.replace("action b = t.do()", "action b = t.do() { set x = out.gone }")
+    instance = prepare(a, tmp_path, text)
+    tasks = claim_all(a)
+
+    with a.transaction():
+        drive.submit(a, tasks["a"], 0)
+        with background(lambda: drive.submit(b, tasks["b"], 0, {})) as failing:
+            wait_until_blocked(look, b, failing)
+            a.execute("commit")
+            assert failing.result() == {
+                "accepted": True,
+                "instance_status": "FAILED",
+                "next_ready_count": 0,
+                "reason": "OK",
+            }
+            a.execute("begin")
+
+    assert drive.trace(look, instance)["error"]["engine_code"] == 10001
+
+
+def test_claims_of_two_workers_do_not_wait_and_never_share_a_task(
+    sessions: tuple[Connection, Connection, Connection], tmp_path: Path
+) -> None:
+    a, b, _look = sessions
+    prepare(a, tmp_path, FORK)
+    a.execute("select wf.sp_register_worker('second', %s, array['*'])", (drive.TOKEN,))
+
+    with a.transaction():
+        first = drive.claim(a)
+        b.execute("set lock_timeout = '20s'")
+        row = b.execute(
+            "select node_key from wf.sp_worker_request_task('second', %s)", (drive.TOKEN,)
+        ).fetchone()
+
+    assert first is not None
+    assert row is not None
+    assert {first["node_key"], row[0]} == {"a", "b"}
+
+
+def test_two_submits_of_one_result_count_once(
+    sessions: tuple[Connection, Connection, Connection], tmp_path: Path
+) -> None:
+    a, b, look = sessions
+    prepare(a, tmp_path, LONG_FORK)
+    task = claim_all(a)["a"]
+
+    with a.transaction():
+        drive.submit(a, task, 0)
+        with background(lambda: drive.submit(b, task, 0)) as second:
+            wait_until_blocked(look, b, second)
+            a.execute("commit")
+            assert second.result()["reason"] == "REPEATED"
+            a.execute("begin")
+
+    assert count(look, "a2") == 1
+
+
+WAITING = """
+    workflow waiting {
+      action before = t.do()
+      wait_event w on "bell" { correlate "k"  set seen = event.payload.n }
+      action after = t.do()
+    }
+"""
+
+
+def ring(connection: Connection, key: str = "e1") -> tuple[Any, ...]:
+    row = connection.execute(
+        "select duplicate, applied_count from wf.sp_ingest_event('bell', 's', %s, %s, 'k')",
+        (key, drive.json({"n": 1})),
+    ).fetchone()
+    assert row is not None
+    return row
+
+
+def test_an_event_that_comes_while_the_wait_opens_is_not_lost(
+    sessions: tuple[Connection, Connection, Connection], tmp_path: Path
+) -> None:
+    a, b, look = sessions
+    prepare(a, tmp_path, WAITING)
+    task = drive.claim(a)
+    assert task is not None
+
+    with a.transaction():
+        drive.submit(a, task, 0)
+        with background(lambda: ring(b)) as event:
+            wait_until_blocked(look, b, event)
+            a.execute("commit")
+            assert event.result() == (False, 1)
+            a.execute("begin")
+
+    assert count(look, "after") == 1
+
+
+def test_a_wait_that_opens_while_the_event_comes_in_takes_it(
+    sessions: tuple[Connection, Connection, Connection], tmp_path: Path
+) -> None:
+    a, b, look = sessions
+    prepare(a, tmp_path, WAITING)
+    task = drive.claim(a)
+    assert task is not None
+
+    with b.transaction():
+        assert ring(b) == (False, 0)
+        with background(lambda: drive.submit(a, task, 0)) as opening:
+            wait_until_blocked(look, a, opening)
+            b.execute("commit")
+            assert opening.result()["next_ready_count"] == 1
+            b.execute("begin")
+
+    assert count(look, "after") == 1
+
+
+def test_two_equal_events_at_once_are_one(
+    sessions: tuple[Connection, Connection, Connection], tmp_path: Path
+) -> None:
+    a, b, look = sessions
+    prepare(a, tmp_path, WAITING)
+    drive.submit(a, drive.claim(a) or {}, 0)
+
+    with a.transaction():
+        assert ring(a) == (False, 1)
+        with background(lambda: ring(b)) as second:
+            wait_until_blocked(look, b, second)
+            a.execute("commit")
+            assert second.result() == (True, 0)
+            a.execute("begin")
+
+    assert count(look, "after") == 1
+
+
+def test_two_creates_with_one_business_key_give_one_instance(
+    sessions: tuple[Connection, Connection, Connection], tmp_path: Path
+) -> None:
+    a, b, look = sessions
+    drive.deploy(a, drive.compile_text(tmp_path, FORK))
+    create = (
+        "select workflow_instance_id, created from"
+        " wf.wf_repo_create_workflow_instance('fork', '{}', p_business_key => 'k')"
+    )
+
+    with a.transaction():
+        first = a.execute(create).fetchone()
+        with background(lambda: b.execute(create).fetchone()) as second:
+            wait_until_blocked(look, b, second)
+            a.execute("commit")
+            assert first is not None
+            assert first[1] is True
+            assert second.result() == (first[0], False)
+            a.execute("begin")
+
+
+def test_a_backend_that_dies_in_a_submit_leaves_nothing_of_it(pg_url: str, tmp_path: Path) -> None:
+    with drive.connect(pg_url) as look:
+        prepare(look, tmp_path, LONG_FORK)
+        task = claim_all(look)["a"]
+        doomed = psycopg.connect(pg_url)
+        drive.submit(doomed, task, 0)
+
+        look.execute("select pg_terminate_backend(%s, 20000)", (doomed.info.backend_pid,))
+        with pytest.raises(psycopg.OperationalError):
+            doomed.execute("select 1")
+        doomed.close()
+
+        assert count(look, "a2") == 0
+        assert drive.submit(look, task, 0)["reason"] == "OK"
+        assert count(look, "a2") == 1
+
+
+def test_batches_that_meet_at_nested_joins_do_not_deadlock(pg_url: str, tmp_path: Path) -> None:
+    text = """
+        workflow nest {
+          parallel outer {
+            sequence s { parallel left { action a = t.do() action b = t.do() } }
+            sequence u { parallel right { action c = t.do() action d = t.do() } }
+          }
+        }
+    """
+    with drive.connect(pg_url) as look:
+        drive.deploy(look, drive.compile_text(tmp_path, text))
+        instances = [drive.start(look, "nest", {}) for _ in range(20)]
+        tasks = look.execute(
+            "select node_execution_id, lease_token"
+            " from wf.sp_worker_request_tasks(%s, %s, null, 60, 1000)",
+            (drive.WORKER, drive.TOKEN),
+        ).fetchall()
+        assert len(tasks) == 80
+        barrier = Barrier(4)
+
+        def finish(part: int) -> None:
+            own = tasks[part::4]
+            results = [{"node_execution_id": i, "lease_token": t, "result_code": 0} for i, t in own]
+            with psycopg.connect(pg_url, autocommit=True) as session:
+                barrier.wait()
+                for start in range(0, len(results), 7):
+                    session.execute(
+                        "select * from wf.sp_worker_submit_results(%s, %s, %s)",
+                        (drive.WORKER, drive.TOKEN, drive.json(results[start : start + 7])),
+                    )
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(finish, range(4)))
+
+        assert {instance_status(look, i) for i in instances} == {"SUCCEEDED"}

@@ -1,0 +1,235 @@
+"""Events and WAIT_EVENT in PostgreSQL: before, during and after the wait (R2, R33)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.runtime_sql import drive
+
+WAITING = """
+    workflow delivery {
+      input { order_id: any }
+      output { at = var.at, who = ctx.event.source }
+      action book = t.do()
+      wait_event delivered on "courier.delivered" {
+        correlate var.order_id
+        set at  = event.payload.at
+        set how = event.type
+      }
+      action confirm = t.do(at: var.at, event: ctx.event.payload)
+    }
+"""
+
+
+@pytest.fixture
+def connection(pg_url: str) -> Iterator[psycopg.Connection[Any]]:
+    with drive.connect(pg_url) as connection:
+        yield connection
+
+
+@pytest.fixture
+def deployed(connection: psycopg.Connection[Any], tmp_path: Path) -> str:
+    drive.deploy(connection, drive.compile_text(tmp_path, WAITING))
+    return "delivery"
+
+
+def send(
+    connection: psycopg.Connection[Any],
+    key: str | None,
+    idempotency_key: str = "e1",
+    payload: Any = None,
+) -> tuple[Any, ...]:
+    row = connection.execute(
+        "select duplicate, applied_count, ignored_count"
+        " from wf.sp_ingest_event('courier.delivered', 'courier', %s, %s, %s)",
+        (idempotency_key, drive.json(payload or {"at": "noon"}), key),
+    ).fetchone()
+    assert row is not None
+    return row
+
+
+def to_the_wait(connection: psycopg.Connection[Any], context: dict[str, Any]) -> int:
+    instance = drive.start(connection, "delivery", context)
+    drive.submit(connection, drive.claim(connection) or {}, 0)
+    return instance
+
+
+def test_an_event_completes_the_wait_it_matches(
+    connection: psycopg.Connection[Any], deployed: str
+) -> None:
+    waiting = to_the_wait(connection, {"order_id": "A1"})
+    other = to_the_wait(connection, {"order_id": "A2"})
+
+    assert send(connection, "A1") == (False, 1, 0)
+    drive.drain(connection, drive.Scripted())
+
+    document = drive.trace(connection, waiting)
+    assert document["status"] == "SUCCEEDED"
+    assert document["output"] == {"at": "noon", "who": "courier"}
+    assert document["variables"]["how"] == "courier.delivered"
+    wait = next(n for n in document["nodes"] if n["type"] == "WAIT_EVENT")
+    assert (wait["status"], wait["result_code"], wait["output"]) == ("SUCCEEDED", 0, {"at": "noon"})
+    assert drive.trace(connection, other)["status"] == "RUNNING"
+
+
+def test_an_event_before_the_wait_is_taken_at_its_activation(
+    connection: psycopg.Connection[Any], deployed: str
+) -> None:
+    instance = drive.start(connection, deployed, {"order_id": "A1"})
+    assert send(connection, "A1") == (False, 0, 0)
+
+    drive.drain(connection, drive.Scripted())
+
+    assert drive.trace(connection, instance)["status"] == "SUCCEEDED"
+
+
+def test_an_event_before_the_start_is_not_taken(
+    connection: psycopg.Connection[Any], deployed: str
+) -> None:
+    send(connection, "A1")
+    connection.execute("update wf.event set ingested_at = ingested_at - interval '1 second'")
+
+    instance = to_the_wait(connection, {"order_id": "A1"})
+
+    assert drive.trace(connection, instance)["status"] == "RUNNING"
+
+
+def test_the_oldest_early_event_is_taken_first(
+    connection: psycopg.Connection[Any], deployed: str
+) -> None:
+    instance = drive.start(connection, deployed, {"order_id": "A1"})
+    send(connection, "A1", "first", {"at": "first"})
+    send(connection, "A1", "second", {"at": "second"})
+
+    drive.drain(connection, drive.Scripted())
+
+    assert drive.trace(connection, instance)["variables"]["at"] == "first"
+
+
+def test_a_duplicate_has_no_effect(connection: psycopg.Connection[Any], deployed: str) -> None:
+    to_the_wait(connection, {"order_id": "A1"})
+    send(connection, "A9")
+
+    assert send(connection, "A1") == (True, 0, 0)
+    row = connection.execute("select count(*), max(duplicate_count) from wf.event").fetchone()
+    assert row == (1, 1)
+
+
+def test_an_event_without_correlation_does_not_match_a_correlated_wait(
+    connection: psycopg.Connection[Any], deployed: str
+) -> None:
+    to_the_wait(connection, {"order_id": "A1"})
+
+    assert send(connection, None) == (False, 0, 0)
+
+
+def test_an_integer_correlates_by_its_text(
+    connection: psycopg.Connection[Any], deployed: str
+) -> None:
+    to_the_wait(connection, {"order_id": 42})
+
+    assert send(connection, "42") == (False, 1, 0)
+
+
+def test_a_null_correlation_matches_nothing(
+    connection: psycopg.Connection[Any], deployed: str
+) -> None:
+    instance = to_the_wait(connection, {"order_id": None})
+
+    assert send(connection, "null") == (False, 0, 0)
+    assert send(connection, None, "e2") == (False, 0, 0)
+    assert drive.trace(connection, instance)["status"] == "RUNNING"
+
+
+def test_a_correlation_of_another_type_fails_the_wait(
+    connection: psycopg.Connection[Any], deployed: str
+) -> None:
+    instance = to_the_wait(connection, {"order_id": [1]})
+
+    error = drive.trace(connection, instance)["error"]
+    assert (error["engine_code"], error["message"]) == (
+        10010,
+        "delivery/delivered: correlate takes a string or an integer, not array",
+    )
+
+
+def test_an_event_goes_to_one_wait_of_an_instance_the_first_activated(
+    connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    text = """
+        workflow pair {
+          parallel {
+            wait_event one on "courier.delivered" { set a = event.payload.at }
+            wait_event two on "courier.delivered" { correlate "A1"  set b = event.payload.at }
+          }
+        }
+    """
+    drive.deploy(connection, drive.compile_text(tmp_path, text))
+    instance = drive.start(connection, "pair", {})
+
+    assert send(connection, "A1", "e1", {"at": 1}) == (False, 1, 0)
+    assert send(connection, "A1", "e2", {"at": 2}) == (False, 1, 0)
+
+    document = drive.trace(connection, instance)
+    assert document["status"] == "SUCCEEDED"
+    outputs = {n["path"]: n["output"] for n in document["nodes"] if n["type"] == "WAIT_EVENT"}
+    assert outputs == {"pair/parallel_1/one": {"at": 1}, "pair/parallel_1/two": {"at": 2}}
+
+
+def test_a_set_that_fails_fails_the_wait(
+    connection: psycopg.Connection[Any], deployed: str
+) -> None:
+    instance = to_the_wait(connection, {"order_id": "A1"})
+
+    send(connection, "A1", payload={"else": 1})
+
+    error = drive.trace(connection, instance)["error"]
+    assert (error["engine_code"], error["path"]) == (10001, "delivery/delivered")
+
+
+def test_every_application_leaves_a_delivery_row(
+    connection: psycopg.Connection[Any], deployed: str
+) -> None:
+    instance = to_the_wait(connection, {"order_id": "A1"})
+    send(connection, "A1")
+
+    rows = connection.execute(
+        "select workflow_instance_id, outcome from wf.event_delivery"
+    ).fetchall()
+
+    assert rows == [(instance, "applied")]
+
+
+@pytest.mark.parametrize(
+    ("event_type", "source", "key", "correlation"),
+    [
+        (None, "s", "k", None),
+        ("", "s", "k", None),
+        ("t", None, "k", None),
+        ("t", "s", None, None),
+        ("t", "s", "k ", None),
+        ("t", "s", "k", ""),
+        ("t" * 201, "s", "k", None),
+        ("t\u0007", "s", "k", None),
+    ],
+)
+def test_an_event_without_proper_keys_is_refused(
+    connection: psycopg.Connection[Any],
+    event_type: str | None,
+    source: str | None,
+    key: str | None,
+    correlation: str | None,
+) -> None:
+    with pytest.raises(psycopg.Error) as refused:
+        connection.execute(
+            "select wf.sp_ingest_event(%s, %s, %s, '{}', %s)",
+            (event_type, source, key, correlation),
+        )
+
+    assert refused.value.diag.message_detail == "20004"
+    assert connection.execute("select count(*) from wf.event").fetchone() == (0,)

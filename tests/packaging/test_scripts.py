@@ -1,0 +1,28 @@
+"""The lists of SQL files and the folders say the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runtime_sql.installer import declared_objects
+from runtime_sql.scripts import NOT_INSTALLED, SCRIPTS, Dialect, read_script
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("dialect", ["pg", "mssql"])
+def test_every_sql_file_is_listed_once(dialect: Dialect) -> None:
+    files = {path.name for path in (ROOT / "runtime_sql" / dialect).glob("*.sql")}
+    assert sorted(SCRIPTS[dialect]) == sorted(files - NOT_INSTALLED)
+
+
+@pytest.mark.parametrize("name", SCRIPTS["pg"])
+def test_no_file_ends_the_transaction_it_is_installed_in(name: str) -> None:
+    statements = [line.strip().lower() for line in read_script("pg", name).splitlines()]
+    assert not {"commit;", "rollback;", "begin;"} & set(statements)
+
+
+def test_the_worker_api_is_among_the_declared_objects() -> None:
+    assert {"sp_worker_request_tasks", "workflow_instance", "v_instance"} <= declared_objects()

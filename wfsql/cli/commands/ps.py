@@ -1,0 +1,35 @@
+"""`wf ps`: lists instances."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from compiler import json_values
+from wfsql.cli.database import JsonOption, UrlOption, good, open_client
+from wfsql.cli.output import say, write
+from wfsql.cli.views import instance_json, write_instances
+
+
+def command(
+    url: UrlOption = None,
+    all_: Annotated[bool, typer.Option("--all", "-a", help="Also those that have ended.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most so many.")] = 100,
+    json: JsonOption = False,
+) -> int:
+    """List running instances, the newest first.
+
+    Example:  wf ps --all --limit 20
+    """
+    found = good(open_client(url).list_instances(include_ended=all_, limit=limit))
+    if json:
+        rows = [instance_json(each) for each in found]
+        for row in rows:
+            del row["output"]  # a list does not carry documents; "wf show" does
+        write(json_values.dumps(rows))
+    elif found:
+        write_instances(found)
+    else:
+        say("no instances" if all_ else "nothing is running; --all shows what has ended")
+    return 0

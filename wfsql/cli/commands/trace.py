@@ -1,0 +1,50 @@
+"""`wf trace`: the trace document of an instance, the same from every engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compiler import json_values
+from wfsql.cli.database import (
+    INSTANCES_HINT,
+    InstanceArgument,
+    JsonOption,
+    UrlOption,
+    good,
+    open_client,
+)
+from wfsql.cli.output import say, write, write_table
+
+
+def command(
+    instance_id: InstanceArgument,
+    url: UrlOption = None,
+    json: JsonOption = False,
+) -> int:
+    """Write what an instance did, node by node, without times, ids and worker names.
+
+    --json writes the whole document, which is equal for equal runs in every engine.
+
+    Example:  wf trace 17 --json > run.json
+    """
+    text = good(open_client(url).trace(instance_id), INSTANCES_HINT)
+    document = json_values.loads(text)
+    if json:
+        write(json_values.dumps(document, indent=2))
+        return 0
+    say(f"{document['workflow']}: {document['status']}")
+    write_table(
+        ("PATH", "TYPE", "STATUS", "CODE", "OUTPUT"), [_cells(n) for n in document["nodes"]]
+    )
+    return 0
+
+
+def _cells(node: dict[str, Any]) -> tuple[str, ...]:
+    code = "" if node["result_code"] is None else str(node["result_code"])
+    output = node["output"] if node["error"] is None else node["error"]["message"]
+    text = "" if output is None else json_values.dumps(output)
+    return (node["path"], node["type"], node["status"], code, _shorten(text))
+
+
+def _shorten(text: str, width: int = 60) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"

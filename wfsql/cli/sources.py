@@ -1,0 +1,72 @@
+"""What the authors' commands share: compiling files and showing what is wrong with them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from wfsql.cli.findings import count_text, show_diagnostics
+from wfsql.cli.main import CommandError, wrong_use
+
+if TYPE_CHECKING:
+    from compiler.spec import GraphSpec
+
+CatalogOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--catalog",
+        metavar="FILE",
+        help="An action catalog; without it every *.actions.yaml beside the file.",
+    ),
+]
+WorkflowOption = Annotated[
+    str | None, typer.Option("--workflow", metavar="NAME", help="One of several in the file.")
+]
+
+
+def compile_specs(file: str, catalogs: list[str] | None = None) -> tuple[GraphSpec, ...]:
+    """Compiles a file, shows its findings, and ends the command when there is an error."""
+    from compiler.pipeline import compile_file, compile_text
+    from dsl.diagnostics import has_errors
+
+    if file == "-":
+        result = compile_text(sys.stdin.buffer.read(), "<stdin>", catalogs or ())
+    else:
+        result = compile_file(file, catalogs)
+    show_diagnostics(result.diagnostics)
+    if has_errors(result.diagnostics):
+        raise CommandError(f"{file}: {count_text(result.diagnostics)}")
+    return result.specs
+
+
+def pick_workflow(specs: Sequence[GraphSpec], name: str | None, file: str) -> GraphSpec:
+    """Returns the workflow of that name, or the only one."""
+    names = ", ".join(spec.name for spec in specs)
+    if name is None:
+        if len(specs) == 1:
+            return specs[0]
+        raise wrong_use(f"{file} has several workflows", f"give --workflow with one of: {names}")
+    for spec in specs:
+        if spec.name == name:
+            return spec
+    raise wrong_use(f'{file} has no workflow "{name}"', f"it has: {names}")
+
+
+def deploy_script(
+    spec: GraphSpec,
+    dialect: Literal["pg", "mssql"] = "pg",
+    *,
+    activate: bool = True,
+    update_actions: bool = False,
+) -> str:
+    """Returns the script that puts a workflow into a database."""
+    if dialect == "pg":
+        from emit_pg.emitter import emit as emit_pg
+
+        return emit_pg(spec, activate=activate, update_actions=update_actions)
+    from emit_mssql.emitter import emit as emit_mssql
+
+    return emit_mssql(spec, activate=activate, update_actions=update_actions)

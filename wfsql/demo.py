@@ -1,0 +1,370 @@
+"""`make demo`: every example, in PostgreSQL and in this process, with equal traces.
+
+Flow: start an embedded PostgreSQL in a temporary folder → install → compile and deploy every
+example → start an instance for each of its inputs → four worker processes → send the events that
+are waited for → run in process what has no WAIT_EVENT → compare the trace documents → timeline and
+verdict. Whatever happens, the workers and the server are stopped and the folder is removed.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import IO, Any, TypeVar
+
+from compiler import json_values
+from compiler.spec import GraphSpec
+from local_runner.engine import LocalWorkflowEngine, RunResult, WaitEventUnsupported
+from local_runner.handlers import HandlerError
+from runtime_sql.connection import ExecutionRow, PostgresClient, connect
+from runtime_sql.failures import ApiError, DatabaseProblem
+from runtime_sql.installer import install
+from wfsql.cli.main import CommandError
+from wfsql.cli.output import say_error
+from wfsql.cli.sources import compile_specs, deploy_script
+from wfsql.compare import differences
+from wfsql.embedded import EmbeddedServer, EmbeddedUnavailable
+from wfsql.handler_modules import load_all
+from wfsql.timeline import Stretch, draw
+
+T = TypeVar("T")
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+WORKER_COUNT = 4
+TIME_LIMIT_SECONDS = 50.0
+_LOOK_SECONDS = 0.1
+_ENDED = frozenset({"SUCCEEDED", "FAILED", "CANCELLED"})
+
+
+class DemoFailed(Exception):
+    """Ends the demo; the message is for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A workflow of the examples folder, with the input files of its runs."""
+
+    name: str
+    folder: Path
+    spec: GraphSpec
+    inputs: tuple[Path, ...]
+    events: tuple[Path, ...]
+
+    @property
+    def handlers(self) -> Path:
+        return self.folder / "handlers.py"
+
+
+@dataclass(slots=True)
+class Run:
+    """One instance of an example."""
+
+    example: Example
+    input_file: Path
+    instance_id: int
+    status: str = "RUNNING"
+    ended_count: int = 0
+    event_sent: bool = False
+
+    @property
+    def title(self) -> str:
+        return f"{self.example.name} ({self.input_file.stem})"
+
+
+def main() -> int:
+    """Runs the demo; 0 when all traces agree."""
+    signal.signal(signal.SIGTERM, _as_interrupt)
+    began = time.monotonic()
+    try:
+        with ExitStack() as cleanup:
+            agreed = _demo(cleanup)
+    except (DemoFailed, EmbeddedUnavailable) as error:
+        say_error(str(error))
+        return 1
+    except CommandError as error:
+        say_error(error.message, error.hint)
+        return error.code
+    except KeyboardInterrupt:
+        say_error("interrupted; everything is stopped and removed")
+        return 130
+    print(f"({time.monotonic() - began:.1f} s)")
+    return 0 if agreed else 1
+
+
+def _as_interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _demo(cleanup: ExitStack) -> bool:
+    paths = sorted(EXAMPLES.glob("*/*.wf"))
+    if not paths:
+        raise DemoFailed(f"no examples in {EXAMPLES}; run the demo from a source checkout")
+    folder = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="wfsql-demo-")))
+    # Handlers write below this folder, in both engines.
+    os.environ["WFSQL_WORK"] = str(folder / "work")
+    with _step("start PostgreSQL"):
+        server = EmbeddedServer.start(folder / "pg", durable=False)
+        cleanup.callback(server.stop)
+        url = server.create_database("demo")
+    with _step("install the runtime"):
+        _good(install(url))
+    client = _good(connect(url))
+    cleanup.callback(client.close)
+    with _step("compile and deploy the examples"):
+        examples = [_deploy(client, path) for path in paths]
+    workers = _start_workers(cleanup, url, examples, folder)
+    runs = [_start(client, example, path) for example in examples for path in example.inputs]
+    print(f"{len(runs)} instances, {WORKER_COUNT} worker processes")
+    _follow(client, runs, workers)
+    _stop_workers(workers)
+    agreed = [_compare(client, run) for run in runs]
+    _print_timeline(client, runs)
+    return _verdict(agreed)
+
+
+# Steps ------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _step(title: str) -> Iterator[None]:
+    began = time.monotonic()
+    print(f"{title} …", end=" ", flush=True)
+    yield
+    print(f"{time.monotonic() - began:.1f} s", flush=True)
+
+
+def _good(answer: T | ApiError | DatabaseProblem) -> T:
+    if isinstance(answer, ApiError | DatabaseProblem):
+        raise DemoFailed(answer.message)
+    return answer
+
+
+def _deploy(client: PostgresClient, path: Path) -> Example:
+    [spec] = compile_specs(str(path))
+    _good(client.run_script(deploy_script(spec)))
+    folder = path.parent
+    return Example(
+        spec.name,
+        folder,
+        spec,
+        tuple(sorted(folder.glob("inputs/*.json"))),
+        tuple(sorted(folder.glob("*.event.json"))),
+    )
+
+
+def _start(client: PostgresClient, example: Example, path: Path) -> Run:
+    context = path.read_text(encoding="utf-8")
+    made = _good(client.create_instance(example.name, context))
+    _good(client.start_instance(made.instance_id))
+    return Run(example, path, made.instance_id)
+
+
+def _start_workers(
+    cleanup: ExitStack, url: str, examples: list[Example], folder: Path
+) -> list[tuple[subprocess.Popen[bytes], Path]]:
+    workers = []
+    for number in range(1, WORKER_COUNT + 1):
+        log_path = folder / f"worker-{number}.log"
+        log = cleanup.enter_context(log_path.open("wb"))
+        process = _spawn_worker(f"worker-{number}", url, examples, log)
+        cleanup.callback(_end, process)
+        workers.append((process, log_path))
+    return workers
+
+
+def _spawn_worker(
+    name: str, url: str, examples: list[Example], log: IO[bytes]
+) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "wfsql", "worker", "--worker-id", name]
+    for example in examples:
+        command += ["--handlers", str(example.handlers)]
+    environment = os.environ | {"WF_URL": url}
+    # A group of its own: Ctrl-C reaches the demo alone, which then stops the workers in order.
+    return subprocess.Popen(
+        command, stdout=log, stderr=log, env=environment, start_new_session=True
+    )
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _stop_workers(workers: list[tuple[subprocess.Popen[bytes], Path]]) -> None:
+    for process, _log in workers:
+        process.terminate()
+    for process, log in workers:
+        code = process.wait(10)
+        if code != 0:
+            raise DemoFailed(f"a worker ended with {code}: {_tail(log)}")
+
+
+def _tail(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    return " / ".join(lines[-4:])
+
+
+# Progress ---------------------------------------------------------------------------------------
+
+
+def _follow(
+    client: PostgresClient, runs: list[Run], workers: list[tuple[subprocess.Popen[bytes], Path]]
+) -> None:
+    """Shows the runs until all have ended, and sends the events they wait for."""
+    give_up_at = time.monotonic() + TIME_LIMIT_SECONDS
+    with _progress() as show:
+        while any(run.status not in _ENDED for run in runs):
+            for run in runs:
+                _look(client, run)
+            show(runs)
+            _check_workers(workers)
+            if time.monotonic() > give_up_at:
+                late = ", ".join(run.title for run in runs if run.status not in _ENDED)
+                logs = " | ".join(_tail(log) for _process, log in workers)
+                raise DemoFailed(f"still running after {TIME_LIMIT_SECONDS:.0f} s: {late} [{logs}]")
+            time.sleep(_LOOK_SECONDS)
+        show(runs)
+
+
+def _check_workers(workers: list[tuple[subprocess.Popen[bytes], Path]]) -> None:
+    for process, log in workers:
+        if process.poll() is not None:
+            raise DemoFailed(f"a worker ended with {process.returncode}: {_tail(log)}")
+
+
+def _look(client: PostgresClient, run: Run) -> None:
+    if run.status in _ENDED:
+        return
+    rows = _good(client.executions(run.instance_id))
+    run.ended_count = sum(row.status in _ENDED for row in rows)
+    run.status = _good(client.get_instance(run.instance_id)).status
+    if not run.event_sent and _waits(rows):
+        run.event_sent = True
+        for path in run.example.events:
+            _send(client, json_values.loads(path.read_text(encoding="utf-8")))
+
+
+def _waits(rows: list[ExecutionRow]) -> bool:
+    return any(row.type == "WAIT_EVENT" and row.status not in _ENDED for row in rows)
+
+
+def _send(client: PostgresClient, event: dict[str, Any]) -> None:
+    _good(
+        client.ingest_event(
+            event["event_type"],
+            event["source"],
+            event["idempotency_key"],
+            json_values.dumps(event["payload"]),
+            event.get("correlation_key"),
+        )
+    )
+
+
+@contextmanager
+def _progress() -> Iterator[Any]:
+    """Gives a function that shows the runs: a live table on a terminal, else a line per change."""
+    if not sys.stdout.isatty():
+        yield _LinePrinter()
+        return
+    from rich.live import Live
+
+    with Live(refresh_per_second=10) as live:
+        yield lambda runs: live.update(_table(runs))
+
+
+class _LinePrinter:
+    def __init__(self) -> None:
+        self._shown: set[int] = set()
+
+    def __call__(self, runs: list[Run]) -> None:
+        for run in runs:
+            if run.status in _ENDED and run.instance_id not in self._shown:
+                self._shown.add(run.instance_id)
+                print(f"  {run.title}: {run.status}, {run.ended_count} nodes", flush=True)
+
+
+def _table(runs: list[Run]) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    from wfsql.cli.output import STATUS_STYLES
+
+    table = Table(box=None, show_header=False)
+    for run in runs:
+        status = Text(run.status, style=STATUS_STYLES.get(run.status, ""))
+        table.add_row(Text(f"  {run.title}"), status, Text(f"{run.ended_count} nodes"))
+    return table
+
+
+# Verdict ----------------------------------------------------------------------------------------
+
+
+def _compare(client: PostgresClient, run: Run) -> bool | None:
+    """Returns whether both traces agree, None for what only a database can run."""
+    context = json_values.loads(run.input_file.read_text(encoding="utf-8"))
+    local = _run_locally(run.example, context)
+    if local is None:
+        return None
+    in_database = json_values.loads(_good(client.trace(run.instance_id)))
+    found = differences(in_database, local.trace)
+    for place, left, right in found[:20]:
+        print(f"{run.title}: {place}\n  - PostgreSQL: {left}\n  + local:      {right}")
+    if len(found) > 20:
+        print(f"{run.title}: and {len(found) - 20} more differences")
+    return not found
+
+
+def _run_locally(example: Example, context: Any) -> RunResult | None:
+    """Runs an example in this process; None when it waits for events."""
+    handlers = load_all([str(example.handlers)])
+    if isinstance(handlers, HandlerError):
+        raise DemoFailed(handlers.message)
+    result = LocalWorkflowEngine(example.spec, handlers, parallel_workers=4).run(context)
+    if isinstance(result, WaitEventUnsupported):
+        return None
+    if not isinstance(result, RunResult):
+        raise DemoFailed(result.message)
+    return result
+
+
+def _print_timeline(client: PostgresClient, runs: list[Run]) -> None:
+    stretches = [
+        Stretch(row.worker_id, row.path, row.started_at, row.ended_at)
+        for run in runs
+        for row in _good(client.executions(run.instance_id))
+        if row.worker_id and row.type == "ACTION" and row.started_at and row.ended_at
+    ]
+    print("\nWho did what, and when:")
+    for line in draw(stretches):
+        print(f"  {line}")
+    print()
+
+
+def _verdict(agreed: list[bool | None]) -> bool:
+    compared = [verdict for verdict in agreed if verdict is not None]
+    alone = len(agreed) - len(compared)
+    note = f" ({alone} waits for an event: database only)" if alone else ""
+    if all(compared) and compared:
+        print(f"PostgreSQL and the local runner agree: {len(compared)} equal traces{note}.")
+        return True
+    wrong = len(compared) - sum(compared)
+    print(f"PostgreSQL and the local runner DISAGREE in {wrong} of {len(compared)} traces{note}.")
+    return False
+
+
+if __name__ == "__main__":
+    sys.exit(main())

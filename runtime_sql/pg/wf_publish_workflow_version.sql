@@ -172,7 +172,7 @@ $$;
 -- Verifies what the rows of a version must be for the engine to run them. Errors: 20007 with what
 -- was found; the compiler's own check (verify_spec) finds the same and more.
 create or replace function wf.wf_verify_graph(p_workflow_version_id bigint) returns void
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 declare
     v_found text;
 begin
@@ -238,32 +238,35 @@ begin
 end
 $$;
 
--- Sets depth and parent of every node that the root reaches, level by level, and says which it does
--- not reach (a cycle beside the tree), or null.
+-- Sets depth and parent of every node that the root reaches and says which it does not reach (a
+-- cycle beside the tree), or null. Every node has at most one parent, so the walk ends.
 create or replace function wf.wf_verify_reachable(p_workflow_version_id bigint) returns text
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 declare
-    v_depth integer := 0;
     v_found text;
 begin
-    update wf.workflow_node n set depth = 0
-     where n.workflow_version_id = p_workflow_version_id
-       and not exists (select 1 from wf.workflow_edge d
-                        where d.workflow_version_id = n.workflow_version_id
-                          and d.child_key = n.node_key);
-    loop
-        update wf.workflow_node c
-           set depth = v_depth + 1, parent_node_id = p.node_id, parent_type = p.node_type,
-               edge_kind = d.branch_kind, child_order = d.child_order
-          from wf.workflow_edge d
-          join wf.workflow_node p
-            on p.workflow_version_id = d.workflow_version_id and p.node_key = d.parent_key
-         where d.workflow_version_id = p_workflow_version_id
-           and p.depth = v_depth
-           and c.workflow_version_id = d.workflow_version_id and c.node_key = d.child_key;
-        exit when not found;
-        v_depth := v_depth + 1;
-    end loop;
+    with recursive tree as (
+        select n.node_id, n.node_key, n.node_type, 0 as depth, null::bigint as parent_node_id,
+               null::text as parent_type, null::text as branch_kind, null::integer as child_order
+          from wf.workflow_node n
+         where n.workflow_version_id = p_workflow_version_id
+           and not exists (select 1 from wf.workflow_edge d
+                            where d.workflow_version_id = n.workflow_version_id
+                              and d.child_key = n.node_key)
+        union all
+        select c.node_id, c.node_key, c.node_type, t.depth + 1, t.node_id, t.node_type,
+               d.branch_kind, d.child_order
+          from tree t
+          join wf.workflow_edge d
+            on d.workflow_version_id = p_workflow_version_id and d.parent_key = t.node_key
+          join wf.workflow_node c
+            on c.workflow_version_id = p_workflow_version_id and c.node_key = d.child_key
+    )
+    update wf.workflow_node n
+       set depth = t.depth, parent_node_id = t.parent_node_id, parent_type = t.parent_type,
+           edge_kind = t.branch_kind, child_order = t.child_order
+      from tree t
+     where n.node_id = t.node_id;
     select format('%s is not reached from the root', n.node_key) into v_found
       from wf.workflow_node n
      where n.workflow_version_id = p_workflow_version_id and n.depth is null
@@ -275,7 +278,7 @@ $$;
 -- Fills what the engine reads instead of working it out: links between nodes, what a node opens and
 -- carries, and the bindings that the placeholders of templates stand for.
 create or replace function wf.wf_derive_version(p_workflow_version_id bigint) returns void
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 begin
     update wf.workflow_input_binding b
        set node_id = n.node_id, path = wf.wf_pointer_path(b.pointer)

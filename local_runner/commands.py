@@ -10,7 +10,11 @@ from local_runner.values import JsonValue
 
 @dataclass(frozen=True, slots=True)
 class RunAction:
-    """Run `action` with `input`. Drivers take them by `claim_key`, lowest first."""
+    """Run `action` with `input`, not before `available_ms`.
+
+    Drivers take those that are available by `claim_key`, lowest first. `timeout_ms` is for their
+    information: the machine itself times attempts out.
+    """
 
     execution_id: int
     path: str
@@ -20,15 +24,20 @@ class RunAction:
     attempt: int
     iteration_no: int
     priority: int
+    available_ms: int = 0
+    timeout_ms: int | None = None
 
     @property
-    def claim_key(self) -> tuple[int, int]:
-        return (-self.priority, self.execution_id)
+    def claim_key(self) -> tuple[int, int, int]:
+        return (-self.priority, self.available_ms, self.execution_id)
 
 
 @dataclass(frozen=True, slots=True)
 class CancelAction:
-    """An action that was offered, or is being run, is no longer wanted."""
+    """An action that was offered, or is being run, is no longer wanted.
+
+    A RunAction of the same execution may follow: the next attempt.
+    """
 
     execution_id: int
 

@@ -1,8 +1,10 @@
-"""Drives one machine with a pool of threads until its instance has ended.
+"""Drives one machine with worker threads until its instance has ended.
 
 The calling thread alone owns the machine. It keeps the offered actions in a heap in claim order
-and hands the first to the pool whenever a worker is free; results come back through a queue. With
-one worker that is the driver of R12: claim one, submit one.
+and hands the first to a worker whenever one is free; results come back through a queue, and what
+is due by time is applied in between. With one worker that is the driver of R12: claim one, submit
+one. With a journal each call of the machine is written down first, so that a run that was killed
+goes on by making the same calls again.
 """
 
 from __future__ import annotations
@@ -12,16 +14,27 @@ import queue
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FrameType
+from typing import Any, Final
 
+from local_runner.clock import Clock, RealClock
 from local_runner.commands import CancelAction, Command, RunAction
 from local_runner.execution import Execution
 from local_runner.handlers import Handlers, Outcome, TaskContext
+from local_runner.journal import Journal
 from local_runner.machine import Machine
+from local_runner.workers import Workers
+
+
+@dataclass(frozen=True, slots=True)
+class ActionOffered:
+    """An action waits for a worker, or for its time."""
+
+    path: str
+    action: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +54,28 @@ class ActionFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class ActionAbandoned:
+    """A time-out has passed while the handler ran; its thread is left behind."""
+
+    path: str
+    action: str
+    worker: int
+
+
+@dataclass(frozen=True, slots=True)
 class NodeEnded:
+    """An author's node, or an iteration of a loop, has ended.
+
+    `total` is the number of iterations when this is one of a FOREACH or REPEAT.
+    """
+
     path: str
     type: str
     status: str
+    total: int | None = field(default=None, compare=False)
 
 
-Event = ActionStarted | ActionFinished | NodeEnded
+Event = ActionOffered | ActionStarted | ActionFinished | ActionAbandoned | NodeEnded
 Listener = Callable[[Event], None]
 
 
@@ -62,13 +90,21 @@ class TimelineEntry:
     ended_at: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Done:
+@dataclass(slots=True, eq=False)
+class _Call:
+    """A handler that is being called; `deadline_ms` is that of the action's own time-out."""
+
     command: RunAction
-    outcome: Outcome | BaseException
+    context: TaskContext
     worker: int
-    started_at: float
-    ended_at: float
+    deadline_ms: int | None
+    started_at: float = 0.0
+    ended_at: float = 0.0
+    outcome: Outcome | BaseException | None = None
+
+
+_INTERRUPT: Final = "interrupt"
+_NOTHING: Final = "nothing"
 
 
 class Driver:
@@ -80,15 +116,23 @@ class Driver:
         handlers: Handlers,
         parallel_workers: int,
         listener: Listener | None,
+        *,
+        clock: Clock | None = None,
+        journal: Journal | None = None,
     ) -> None:
         self._machine = machine
         self._handlers = handlers
         self._worker_count = parallel_workers
         self._listener = listener
-        self._ready: list[tuple[tuple[int, int], RunAction]] = []
-        self._running: dict[int, TaskContext] = {}
-        self._results: queue.SimpleQueue[_Done | None] = queue.SimpleQueue()
+        self._clock = clock or RealClock()
+        self._journal = journal
+        # Offered actions: those available now in claim order, the others by their time.
+        self._ready: list[tuple[tuple[int, int, int], RunAction]] = []
+        self._later: list[tuple[int, int, RunAction]] = []
+        self._running: dict[int, _Call] = {}
+        self._results: queue.SimpleQueue[_Call | str] = queue.SimpleQueue()
         self._free_workers = list(range(parallel_workers))
+        self._workers = Workers()
         self.timeline: list[TimelineEntry] = []
 
     def run(self) -> None:
@@ -97,16 +141,48 @@ class Driver:
         An interrupt (Ctrl-C) starts nothing new, waits for the handlers that run, and leaves the
         instance CANCELLED. A second one is raised to the caller.
         """
-        pool = ThreadPoolExecutor(self._worker_count, thread_name_prefix="wf-worker")
-        with self._interrupts_as_results(), pool:
+        with self._interrupts_as_results():
+            try:
+                self._begin_run()
+                while self._step():
+                    pass
+            finally:
+                self._workers.close()
+
+    def _begin_run(self) -> None:
+        entries = () if self._journal is None else tuple(self._journal.entries)
+        # What was told in the killed run is not told again.
+        offered = self._replayed(entries) if entries else ()
+        if self._listener is not None:
+            self._machine.on_ended = node_ended(self._listener)
+        if entries:
+            for command in offered:
+                self._offer(command)
+            self._write({"do": "redeliver"})
+            self._obey(self._machine.redeliver())
+        else:
             self._obey(self._machine.start())
-            while True:
-                while self._free_workers and self._ready:
-                    self._hand_out(pool)
-                if not self._running:
-                    return
-                done = self._results.get()
-                self._obey(self._machine.cancel() if done is None else self._take(done))
+
+    def _step(self) -> bool:
+        """Hands out what can be, then waits for one thing to happen; False when all is over."""
+        self._apply_due(self._now())
+        self._hand_out_ready()
+        due = self._next_due()
+        if not self._running and due is None:
+            return False
+        happened = self._wait(due)
+        if isinstance(happened, _Call):
+            self._take(happened)
+        elif happened == _INTERRUPT:
+            self._obey(self._machine.cancel())
+        return True
+
+    def _wait(self, due_ms: int | None) -> _Call | str:
+        patience = self._clock.patience(due_ms, is_idle=not self._running)
+        try:
+            return self._results.get(timeout=patience)
+        except queue.Empty:
+            return _NOTHING
 
     @contextmanager
     def _interrupts_as_results(self) -> Iterator[None]:
@@ -119,7 +195,10 @@ class Driver:
 
         def note(_number: int, _frame: FrameType | None) -> None:
             signal.signal(signal.SIGINT, before)
-            self._results.put(None)
+            # Told here already, because a handler may be running in this thread.
+            for call in list(self._running.values()):
+                call.context.cancelled.set()
+            self._results.put(_INTERRUPT)
 
         signal.signal(signal.SIGINT, note)
         try:
@@ -127,67 +206,196 @@ class Driver:
         finally:
             signal.signal(signal.SIGINT, before)
 
-    def _obey(self, commands: tuple[Command, ...]) -> None:
-        cancelled: set[int] = set()
-        for command in commands:
-            if isinstance(command, RunAction):
-                heapq.heappush(self._ready, (command.claim_key, command))
-            elif isinstance(command, CancelAction):
-                cancelled.add(command.execution_id)
-        for execution_id in cancelled & self._running.keys():
-            self._running[execution_id].cancelled.set()
-        if cancelled:
-            self._ready = [entry for entry in self._ready if entry[1].execution_id not in cancelled]
-            heapq.heapify(self._ready)
+    # -- time
 
-    def _hand_out(self, pool: ThreadPoolExecutor) -> None:
-        command = heapq.heappop(self._ready)[1]
+    def _now(self) -> int:
+        # A clock that was made anew for a run that goes on may stand before its last step.
+        return max(self._clock.now_ms(), self._machine.now_ms)
+
+    def _next_due(self) -> int | None:
+        times = [
+            call.deadline_ms
+            for call in self._running.values()
+            if call.deadline_ms is not None and call.context.cancelled.is_set()
+        ]
+        due = self._machine.next_due()
+        return min(times, default=None) if due is None else min([due, *times])
+
+    def _apply_due(self, now: int) -> None:
+        due = self._machine.next_due()
+        if due is not None and due <= now:
+            self._write({"do": "advance", "now": now})
+            self._obey(self._machine.advance(now), is_timeout=True)
+        for call in list(self._running.values()):
+            # A cancelled handler may still use its own time up, but no more.
+            if call.deadline_ms is not None and call.deadline_ms <= now:
+                self._abandon(call)
+
+    def _abandon(self, call: _Call) -> None:
+        call.context.cancelled.set()
+        del self._running[call.command.execution_id]
+        self._workers.abandon(call.worker)
+        heapq.heappush(self._free_workers, call.worker)
+        self._notify(ActionAbandoned(call.command.path, call.command.action, call.worker))
+
+    # -- commands
+
+    def _obey(self, commands: tuple[Command, ...], *, is_timeout: bool = False) -> None:
+        if len(commands) == 1 and isinstance(commands[0], RunAction):
+            self._offer(commands[0])
+            return
+        dropped = {c.execution_id for c in commands if isinstance(c, CancelAction)}
+        offered: dict[int, RunAction] = {}
+        # An offer that comes after a cancellation is the next attempt, and stands.
+        _keep_offers(offered, commands)
+        for execution_id in dropped & self._running.keys():
+            call = self._running[execution_id]
+            call.context.cancelled.set()
+            if is_timeout:
+                self._abandon(call)
+        if dropped:
+            self._withdraw(dropped)
+        for command in offered.values():
+            self._offer(command)
+
+    def _offer(self, command: RunAction) -> None:
+        heapq.heappush(self._later, (command.available_ms, command.execution_id, command))
+        self._notify(ActionOffered(command.path, command.action))
+
+    def _withdraw(self, execution_ids: set[int]) -> None:
+        self._ready = [entry for entry in self._ready if entry[1].execution_id not in execution_ids]
+        self._later = [entry for entry in self._later if entry[1] not in execution_ids]
+        heapq.heapify(self._ready)
+        heapq.heapify(self._later)
+
+    def _hand_out_ready(self) -> None:
+        now = self._now()
+        while self._later and self._later[0][0] <= now:
+            command = heapq.heappop(self._later)[2]
+            heapq.heappush(self._ready, (command.claim_key, command))
+        while self._free_workers and self._ready:
+            self._hand_out(heapq.heappop(self._ready)[1], now)
+
+    def _hand_out(self, command: RunAction, now: int) -> None:
         worker = heapq.heappop(self._free_workers)
         context = TaskContext(
             command.path, command.attempt, self._machine.instance_id, threading.Event()
         )
-        self._machine.begin(command.execution_id)
-        self._running[command.execution_id] = context
+        deadline = None if command.timeout_ms is None else now + command.timeout_ms
+        call = _Call(command, context, worker, deadline)
+        self._write({"do": "begin", "id": command.execution_id, "now": now})
+        self._machine.begin(command.execution_id, now)
+        self._running[command.execution_id] = call
         self._notify(ActionStarted(command.path, command.action, worker))
-        pool.submit(self._call, command, context, worker)
+        if self._may_run_here(command):
+            self._call(call)
+        else:
+            self._workers.run(worker, lambda: self._call(call))
 
-    def _call(self, command: RunAction, context: TaskContext, worker: int) -> None:
+    def _may_run_here(self, command: RunAction) -> bool:
+        """Whether the only worker may be this thread, which saves two switches of threads.
+
+        Nothing can happen meanwhile: no time runs out, and no other handler comes back.
+        """
+        is_timed = command.timeout_ms is not None or self._machine.next_due() is not None
+        return self._worker_count == 1 and not is_timed and self._handlers.is_plain(command.action)
+
+    def _call(self, call: _Call) -> None:
         """Runs in a worker thread; a result always comes back, or the driver would wait for it."""
-        started_at = time.monotonic()
-        outcome: Outcome | BaseException
+        call.started_at = time.monotonic()
         try:
-            outcome = self._handlers.invoke(command.action, command.input, context)
+            command = call.command
+            call.outcome = self._handlers.invoke(command.action, command.input, call.context)
         except BaseException as error:
-            outcome = error
-        self._results.put(_Done(command, outcome, worker, started_at, time.monotonic()))
+            call.outcome = error
+        call.ended_at = time.monotonic()
+        self._results.put(call)
 
-    def _take(self, done: _Done) -> tuple[Command, ...]:
-        command, outcome = done.command, done.outcome
+    def _take(self, call: _Call) -> None:
+        # One time for both: nothing may become due between them.
+        now = self._now()
+        self._apply_due(now)
+        command, outcome = call.command, call.outcome
+        if self._running.get(command.execution_id) is not call:
+            return
         del self._running[command.execution_id]
-        heapq.heappush(self._free_workers, done.worker)
-        if isinstance(outcome, BaseException):
-            raise outcome
+        heapq.heappush(self._free_workers, call.worker)
+        if outcome is None or isinstance(outcome, BaseException):
+            raise outcome or RuntimeError("a worker came back without an outcome")
         self.timeline.append(
-            TimelineEntry(command.path, command.action, done.worker, done.started_at, done.ended_at)
+            TimelineEntry(command.path, command.action, call.worker, call.started_at, call.ended_at)
         )
         self._notify(
-            ActionFinished(command.path, command.action, done.worker, outcome.code, outcome.message)
+            ActionFinished(command.path, command.action, call.worker, outcome.code, outcome.message)
         )
-        return self._machine.complete(
-            command.execution_id, outcome.code, outcome.output, outcome.message
+        self._complete(command.execution_id, outcome, now)
+
+    def _complete(self, execution_id: int, outcome: Outcome, now: int) -> None:
+        entry = {"do": "complete", "id": execution_id, "now": now}
+        result = {"code": outcome.code, "output": outcome.output, "message": outcome.message}
+        self._write(entry | result)
+        self._obey(
+            self._machine.complete(
+                execution_id, outcome.code, outcome.output, outcome.message, now_ms=now
+            )
         )
 
     def _notify(self, event: Event) -> None:
         if self._listener is not None:
             self._listener(event)
 
+    # -- the journal
+
+    def _write(self, entry: dict[str, object]) -> None:
+        if self._journal is not None:
+            self._journal.write(entry)
+
+    def _replayed(self, entries: Sequence[dict[str, Any]]) -> Iterable[RunAction]:
+        """Makes the calls of the killed run again; returns what it had offered and not begun."""
+        offered: dict[int, RunAction] = {}
+        commands = self._machine.start()
+        for entry in entries:
+            _keep_offers(offered, commands)
+            if entry["do"] == "begin":
+                offered.pop(entry["id"], None)
+            commands = _repeat(self._machine, entry)
+        _keep_offers(offered, commands)
+        return offered.values()
+
+
+def _keep_offers(offered: dict[int, RunAction], commands: tuple[Command, ...]) -> None:
+    for command in commands:
+        if isinstance(command, RunAction):
+            offered[command.execution_id] = command
+        elif isinstance(command, CancelAction):
+            offered.pop(command.execution_id, None)
+
+
+def _repeat(machine: Machine, entry: dict[str, Any]) -> tuple[Command, ...]:
+    """Makes one call as the journal has it; no handler is called."""
+    match entry["do"]:
+        case "begin":
+            machine.begin(entry["id"], entry["now"])
+        case "complete":
+            return machine.complete(
+                entry["id"], entry["code"], entry["output"], entry["message"], now_ms=entry["now"]
+            )
+        case "advance":
+            return machine.advance(entry["now"])
+        case "redeliver":
+            return machine.redeliver()
+    return ()
+
 
 def node_ended(listener: Listener) -> Callable[[Execution], None]:
     """Returns the machine's `on_ended` that tells a listener of the author's nodes."""
 
     def tell(execution: Execution) -> None:
-        node = execution.node
-        if node.is_iteration or not node.generated:
+        node, parent = execution.node, execution.parent
+        if node.is_iteration and parent is not None:
+            total = parent.total_count or None
+            listener(NodeEnded(execution.path, node.type, execution.status, total))
+        elif not node.generated:
             listener(NodeEnded(execution.path, node.type, execution.status))
 
     return tell

@@ -6,16 +6,21 @@ is not supported, a missing handler, a context that is no JSON object.
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from compiler import json_values
-from local_runner.driver import Driver, Listener, TimelineEntry, node_ended
+from local_runner.clock import Clock, RealClock
+from local_runner.driver import Driver, Listener, TimelineEntry
+from local_runner.dry_run import Scripts, Step, dry_run
 from local_runner.execution import NodeError
 from local_runner.graph import Graph, load_graph, unsupported_parts, wait_event_keys
 from local_runner.handlers import Handlers
+from local_runner.journal import Journal, JournalProblem, open_journal
 from local_runner.machine import Machine
 from local_runner.trace import trace_document
 from local_runner.values import JsonValue, type_word
@@ -91,7 +96,30 @@ class ContextRefused:
         return f"the context of workflow {self.workflow} was refused: {self.reason}"
 
 
-Refusal = WaitEventUnsupported | SpecUnsupported | MissingHandlers | ContextRefused
+@dataclass(frozen=True, slots=True)
+class JournalRefused:
+    """The journal cannot be used for this run."""
+
+    workflow: str
+    reason: str
+
+    @property
+    def message(self) -> str:
+        return f"the journal was refused: {self.reason}"
+
+
+Refusal = WaitEventUnsupported | SpecUnsupported | MissingHandlers | ContextRefused | JournalRefused
+
+
+@dataclass(frozen=True, slots=True)
+class DryRunResult:
+    """The way that assumed results lead, with every input that was built on it."""
+
+    status: str
+    error: NodeError | None
+    output: JsonValue
+    steps: tuple[Step, ...]
+    trace: dict[str, JsonValue]
 
 
 class LocalWorkflowEngine:
@@ -122,27 +150,72 @@ class LocalWorkflowEngine:
         self._graph: Graph | None = None
 
     def run(
-        self, context: Mapping[str, Any], *, instance_id: str | None = None
+        self,
+        context: Mapping[str, Any],
+        *,
+        instance_id: str | None = None,
+        journal: Path | None = None,
+        clock: Clock | None = None,
     ) -> RunResult | Refusal:
-        """Runs one instance to its end."""
+        """Runs one instance to its end.
+
+        Args:
+          journal: a folder for the journal of the run; one that is there already goes on.
+
+        Raises:
+          OSError: the journal could not be written on; what it holds is intact.
+        """
         graph = self._prepare()
         if not isinstance(graph, Graph):
             return graph
+        start = _start_context(self._spec.name, context)
+        if isinstance(start, ContextRefused):
+            return start
+        own_id = instance_id or f"local-{uuid.uuid4().hex}"
+        if journal is None:
+            return self._drive(Machine(graph, own_id, start), clock or RealClock(), None)
+        opened = open_journal(journal, self._journal_header(start, own_id))
+        if isinstance(opened, JournalProblem):
+            return JournalRefused(self._spec.name, opened.message)
         try:
-            start = json_values.from_python(
-                dict(context) if isinstance(context, Mapping) else context
-            )
-        except json_values.UnstorableValue as error:
-            return ContextRefused(self._spec.name, str(error))
-        if not isinstance(start, dict):
-            return ContextRefused(self._spec.name, f"it must be an object, not {type_word(start)}")
-        machine = Machine(
-            graph,
-            instance_id or f"local-{uuid.uuid4().hex}",
-            start,
-            on_ended=None if self._on_event is None else node_ended(self._on_event),
+            machine = Machine(graph, opened.header["instance_id"], start)
+            return self._drive(machine, clock or _clock_of(opened), opened)
+        finally:
+            opened.close()
+
+    def dry_run(
+        self, context: Mapping[str, Any], scripts: Scripts | None = None
+    ) -> DryRunResult | Refusal:
+        """Plays one instance with assumed results; it calls no handler and needs none."""
+        graph = self._prepare(needs_handlers=False)
+        if not isinstance(graph, Graph):
+            return graph
+        start = _start_context(self._spec.name, context)
+        if isinstance(start, ContextRefused):
+            return start
+        machine, steps = dry_run(graph, start, scripts or Scripts())
+        return DryRunResult(
+            machine.status, machine.error, machine.output, steps, trace_document(machine)
         )
-        driver = Driver(machine, self._handlers, self._parallel_workers, self._on_event)
+
+    def _journal_header(self, context: dict[str, JsonValue], instance_id: str) -> dict[str, Any]:
+        return {
+            "workflow": self._spec.name,
+            "content_hash": self._spec.content_hash(),
+            "instance_id": instance_id,
+            "started_at_ms": time.time_ns() // 1_000_000,
+            "context": context,
+        }
+
+    def _drive(self, machine: Machine, clock: Clock, journal: Journal | None) -> RunResult:
+        driver = Driver(
+            machine,
+            self._handlers,
+            self._parallel_workers,
+            self._on_event,
+            clock=clock,
+            journal=journal,
+        )
         driver.run()
         return RunResult(
             status=machine.status,
@@ -152,7 +225,7 @@ class LocalWorkflowEngine:
             timeline=tuple(driver.timeline),
         )
 
-    def _prepare(self) -> Graph | Refusal:
+    def _prepare(self, *, needs_handlers: bool = True) -> Graph | Refusal:
         name = self._spec.name
         waits = wait_event_keys(self._spec)
         if waits:
@@ -162,5 +235,23 @@ class LocalWorkflowEngine:
             return SpecUnsupported(name, parts)
         if self._graph is None:
             self._graph = load_graph(self._spec)
-        missing = self._handlers.missing(self._graph.action_names)
+        missing = self._handlers.missing(self._graph.action_names) if needs_handlers else ()
         return MissingHandlers(name, missing) if missing else self._graph
+
+
+def _start_context(
+    workflow: str, context: Mapping[str, Any]
+) -> dict[str, JsonValue] | ContextRefused:
+    try:
+        start = json_values.from_python(dict(context) if isinstance(context, Mapping) else context)
+    except json_values.UnstorableValue as error:
+        return ContextRefused(workflow, str(error))
+    if not isinstance(start, dict):
+        return ContextRefused(workflow, f"it must be an object, not {type_word(start)}")
+    return start
+
+
+def _clock_of(journal: Journal) -> Clock:
+    """The time between a kill and the run that goes on has passed too, but never backwards."""
+    passed = time.time_ns() // 1_000_000 - int(journal.header["started_at_ms"])
+    return RealClock(max(passed, journal.last_ms))

@@ -22,6 +22,15 @@ CANCELLED: Final = "CANCELLED"
 
 OPEN: Final = frozenset({READY, RUNNING})
 
+# Where a composite stands; only a SEQUENCE leaves BODY for ON_ERROR and FINALLY. In CLOSING it has
+# its verdict and waits for the `finally`s below it; in CANCELLING it has been cancelled and waits
+# for the `finally`s below it before it runs its own.
+BODY: Final = "BODY"
+ON_ERROR: Final = "ON_ERROR"
+FINALLY: Final = "FINALLY"
+CLOSING: Final = "CLOSING"
+CANCELLING: Final = "CANCELLING"
+
 
 @dataclass(frozen=True, slots=True)
 class NodeError:
@@ -43,6 +52,14 @@ class NodeError:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What an execution fails with: the code in its trace (None: an engine error) and the error."""
+
+    result_code: int | None
+    error: NodeError
+
+
 class Scope:
     """The variables that one execution opened; a name without a value is not in `values`."""
 
@@ -62,21 +79,35 @@ class Scope:
 
 
 class Execution:
-    """One activation of one node. Composites count their progress in the last fields."""
+    """One activation of one node.
+
+    Composites count their progress in the `…_count` fields. `failure` is why a SEQUENCE's body has
+    failed so far, or the first failure that reached a PARALLEL or FOREACH. While it is closing or
+    cancelled, `kept_count` counts the cancelled SEQUENCEs below whose `finally` has still to end,
+    and `keeper` names who waits for this one.
+    """
 
     __slots__ = (
         "attempts",
+        "available_ms",
         "children",
+        "deadline_ms",
         "error",
+        "failed_count",
+        "failure",
         "finished_count",
         "id",
         "input",
+        "is_cancelled",
         "items",
         "iteration",
+        "keeper",
+        "kept_count",
         "node",
         "output",
         "parent",
         "path_cache",
+        "phase",
         "result_code",
         "scope",
         "started_count",
@@ -102,6 +133,14 @@ class Execution:
         self.started_count = 0
         self.finished_count = 0
         self.total_count = 0
+        self.failed_count = 0
+        self.phase = BODY
+        self.failure: Failure | None = None
+        self.is_cancelled = False
+        self.keeper: Execution | None = None
+        self.kept_count = 0
+        self.available_ms = 0
+        self.deadline_ms: int | None = None
         self.path_cache: str | None = None
 
     @property
@@ -173,6 +212,8 @@ class View:
                 return self.execution.node.key
             case "attempt":
                 return MISSING if self.code is MISSING else self.execution.attempts
+            case "error":
+                return self._error()
             case "forceRerun":
                 return self.start.get("forceRerun", False)
             case _:
@@ -197,8 +238,17 @@ class View:
             step = step.parent
         if step.parent is None or step.node.order == 0:
             return MISSING
-        before = step.parent.children[step.node.order - 1].result_code
-        return MISSING if before is None else before
+        before = child_at(step.parent, step.node.order - 1)
+        return MISSING if before is None or before.result_code is None else before.result_code
+
+    def _error(self) -> JsonValue:
+        """The failure that the nearest `on_error` or `finally` around the reader runs for."""
+        step: Execution | None = self.execution
+        while step is not None and step.node.edge not in ("ON_ERROR", "FINALLY"):
+            step = step.parent
+        if step is None or step.parent is None or step.parent.failure is None:
+            return MISSING
+        return step.parent.failure.error.to_json_value()
 
     def _loop(self, root: str) -> JsonValue:
         step: Execution | None = self.execution
@@ -216,6 +266,15 @@ class View:
         while step is not None and step.node.edge != edge:
             step = step.parent
         return MISSING if step is None else step.node.order
+
+
+def child_at(parent: Execution, order: int) -> Execution | None:
+    """Returns the child of a SEQUENCE or PARALLEL whose node has this order, if it was started."""
+    children = parent.children
+    if order < len(children) and children[order].node.order == order:
+        return children[order]
+    # `on_error` and `finally` start wherever the body has stopped.
+    return next((child for child in children[-2:] if child.node.order == order), None)
 
 
 def find_task(reader: Execution, target: Node) -> Execution | None:
@@ -244,9 +303,10 @@ def _descend(start: Execution, down: list[Node]) -> Execution | None:
         if node.is_iteration and found.node.type == "FOREACH" and found.node.parallel != 1:
             return None
         if found.node.type in ("SEQUENCE", "PARALLEL"):
-            if node.order >= len(found.children):
+            child = child_at(found, node.order)
+            if child is None:
                 return None
-            found = found.children[node.order]
+            found = child
         else:
             if not found.children or found.children[-1].node is not node:
                 return None

@@ -6,6 +6,7 @@ static depth, which node opens a scope, programs compiled, templates turned into
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -21,8 +22,20 @@ if TYPE_CHECKING:
 
 LOOPS: Final = frozenset({"FOREACH", "REPEAT", "WHILE"})
 
-_RUN_EDGES: Final = frozenset({"SEQUENCE", "PARALLEL", "THEN", "ELSE", "CASE", "DEFAULT", "BODY"})
-_UNSUPPORTED_ATTRIBUTES: Final = ("timeout_ms", "delay_ms", "retry", "branch_variable")
+_RUN_EDGES: Final = frozenset(
+    {
+        "SEQUENCE",
+        "PARALLEL",
+        "THEN",
+        "ELSE",
+        "CASE",
+        "DEFAULT",
+        "BODY",
+        "ON_ERROR",
+        "FINALLY",
+    }
+)
+_UNSUPPORTED_ATTRIBUTES: Final = ("reuse", "branch_variable")
 
 
 @dataclass(slots=True)
@@ -32,6 +45,37 @@ class Binding:
     name: str
     owner: str
     program: Program
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """When and how often an ACTION is tried again (R20); `on` holds words and codes."""
+
+    limit: int
+    backoff_ms: int
+    factor_hundredths: int
+    max_ms: int
+    has_jitter: bool
+    on: frozenset[str | int]
+
+    def matches(self, code: int | None) -> bool:
+        return "any" in self.on or code in self.on
+
+    def delay_ms(self, failure_count: int, salt: str) -> int:
+        """Returns the wait after the k-th failure; `salt` is `instance_id/path`."""
+        delay = self.backoff_ms
+        for _ in range(failure_count - 1):
+            if delay >= self.max_ms or self.factor_hundredths == 100:
+                break
+            grown = delay * self.factor_hundredths // 100
+            if grown == delay:
+                break
+            delay = grown
+        delay = min(delay, self.max_ms)
+        if not self.has_jitter:
+            return delay
+        digest = hashlib.sha256(f"{salt}#{failure_count}".encode()).digest()
+        return delay * (512 + int.from_bytes(digest[:2], "big") % 513) // 1024
 
 
 @dataclass(slots=True)
@@ -52,8 +96,15 @@ class Node:
     initialisers: list[tuple[str, Program]] = field(default_factory=list)
     bindings: list[Binding] = field(default_factory=list)
 
+    timeout_ms: int | None = None
     action: str = ""
     priority: int = 0
+    delay_ms: int = 0
+    retry: Retry | None = None
+    sleep_ms: int | None = None
+    steps: list[Node] = field(default_factory=list)  # SEQUENCE: the children of its body
+    on_error: Node | None = None
+    final: Node | None = None
     program: Program | None = None  # input, condition, subject, count, collection, fail message
     fail_code: int | None = None
     then: Node | None = None
@@ -61,7 +112,13 @@ class Node:
     cases: list[tuple[list[Any], Node]] = field(default_factory=list)
     body: Node | None = None
     parallel: int = 1  # FOREACH and PARALLEL: how many at a time, 0 for all
+    needed: int = 0  # PARALLEL: how many branches must succeed
+    tolerated_count: int = 0  # FOREACH: how many iterations may fail …
+    tolerated_percent: int | None = None  # … or how many of a hundred
+    keep_going: bool = False
+    batch: int | None = None
     max_iterations: int = 0
+    keep: int | None = None  # REPEAT and WHILE: how many finished iterations stay
     item: str | None = None
     index: str | None = None  # FOREACH's index variable, REPEAT's counter
     collects: list[Binding] = field(default_factory=list)
@@ -158,6 +215,12 @@ def _link(spec: GraphSpec, nodes: dict[str, Node]) -> None:
                 parent.cases.append((list(edge.case or []), child))
             case "BODY":
                 parent.body = child
+            case "ON_ERROR":
+                parent.on_error = child
+            case "FINALLY":
+                parent.final = child
+            case "SEQUENCE":
+                parent.steps.append(child)
     pending = [node for node in nodes.values() if node.parent is None]
     while pending:
         node = pending.pop()
@@ -177,30 +240,56 @@ def _declare_scopes(spec: GraphSpec, nodes: Mapping[str, Node], root: Node) -> N
 
 def _read_attributes(row: NodeRow, node: Node) -> None:
     attributes = row.attributes
+    node.timeout_ms = attributes.get("timeout_ms")
     match row.type:
         case "ACTION":
             node.action = attributes["action"]
             node.priority = attributes.get("priority", 0)
+            node.delay_ms = attributes.get("delay_ms") or 0
+            node.retry = _retry(attributes.get("retry"))
         case "SEQUENCE":
+            node.sleep_ms = attributes.get("sleep_ms")
             if attributes.get("fail") is not None:
                 node.fail_code = attributes["fail"]["code"]
                 node.program = compile_program(attributes["fail"]["message"])
         case "PARALLEL":
             node.parallel = attributes.get("limit") or 0
+            node.needed = min(attributes.get("join") or len(node.children), len(node.children))
+            node.keep_going = bool(attributes.get("keep_going"))
         case "IF":
             node.program = compile_program(attributes["condition"])
         case "WHILE":
             node.program = compile_program(attributes["condition"])
             node.max_iterations = attributes.get("max") or 10_000
+            node.keep = attributes.get("keep")
         case "SWITCH":
             node.program = compile_program(attributes["subject"])
         case "REPEAT":
             node.program = compile_program(attributes["count"])
             node.index = attributes.get("counter")
+            node.keep = attributes.get("keep")
         case "FOREACH":
             node.parallel = attributes.get("parallel", 1)
             node.item = attributes["item"]
             node.index = attributes.get("index")
+            tolerate = attributes.get("tolerate") or {}
+            node.tolerated_count = tolerate.get("count", 0)
+            node.tolerated_percent = tolerate.get("percent")
+            node.keep_going = bool(attributes.get("keep_going"))
+            node.batch = attributes.get("batch")
+
+
+def _retry(written: Mapping[str, Any] | None) -> Retry | None:
+    if written is None:
+        return None
+    return Retry(
+        limit=written["limit"],
+        backoff_ms=written.get("backoff_ms", 1000),
+        factor_hundredths=written.get("factor_hundredths", 100),
+        max_ms=written.get("max_ms", 3_600_000),
+        has_jitter=bool(written.get("jitter")),
+        on=frozenset(written.get("on") or ("any",)),
+    )
 
 
 def _read_bindings(spec: GraphSpec, nodes: Mapping[str, Node]) -> None:

@@ -7,9 +7,11 @@
         return {"reservation_id": "R1"}
 
 A handler gets the action's input as keyword arguments (integers as `int`, other numbers as
-`Decimal`) and returns the output, or a `Result` with a result code. A first parameter annotated
-`TaskContext` gets the task's surroundings. An exception is result code -1 with the message
-`TypeName: text`. The local runner and the database worker use this module alike, so it knows
+`Decimal`) and returns the output, or a `Result` with a result code. It may be `async`. Arguments
+that have a type hint are checked, and made what the hint says, by pydantic. A first parameter
+annotated `TaskContext` gets the task's surroundings. An exception is result code -1 with the
+message `TypeName: text`. A program as a handler is declared with `command`, see
+`command_handlers.py`. The local runner and the database worker use this module alike, so it knows
 nothing of either.
 """
 
@@ -24,14 +26,18 @@ import re
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
 from compiler import json_values
+from local_runner.arguments import ArgumentTypes
 from local_runner.values import JsonValue, copy_value
+
+COMMANDS_NAME = "__wfsql_commands__"
+"""The name in a module's globals under which `command` lists what it has declared."""
 
 _MARK = "__wfsql_actions__"
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -77,8 +83,12 @@ class HandlerError:
 
 @dataclass(frozen=True, slots=True)
 class Handler:
+    """A function ready to be called."""
+
     function: Callable[..., Any]
     wants_context: bool
+    is_async: bool = False
+    arguments: ArgumentTypes | None = None
 
 
 def action(name: str) -> Callable[[Function], Function]:
@@ -110,15 +120,26 @@ class Handlers:
         """Returns those of `names` that have no handler, sorted."""
         return tuple(sorted(set(names) - self._handlers.keys()))
 
+    def is_plain(self, name: str) -> bool:
+        """Whether the handler is a function that needs no event loop of its own."""
+        return not self._handlers[name].is_async
+
     def invoke(self, name: str, input: JsonValue, context: TaskContext) -> Outcome:
         """Calls the handler of action `name`; whatever happens inside becomes an `Outcome`."""
         handler = self._handlers[name]
         if not isinstance(input, dict):
             return _failure("TypeError: the input of an action is an object")
+        # A copy, because a handler may change what it gets.
+        given: dict[str, Any] = copy_value(input)
+        if handler.arguments is not None:
+            misfit = handler.arguments.convert(given)
+            if misfit is not None:
+                return _failure(misfit)
         positional = (context,) if handler.wants_context else ()
         try:
-            # A copy, because a handler may change what it gets.
-            returned = handler.function(*positional, **copy_value(input))
+            returned = handler.function(*positional, **given)
+            if hasattr(returned, "__await__"):
+                returned = _finish_async(returned)
         except (Exception, SystemExit) as error:
             _LOG.debug("handler of %s failed at %s", name, context.path, exc_info=True)
             return _failure(_described(error))
@@ -130,7 +151,32 @@ def _handler(function: Callable[..., Any]) -> Handler:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         return Handler(function, wants_context=False)
-    return Handler(function, bool(parameters) and _is_context(parameters[0].annotation))
+    wants_context = bool(parameters) and _is_context(parameters[0].annotation)
+    hinted = [
+        parameter.name
+        for parameter in parameters[1 if wants_context else 0 :]
+        if parameter.annotation is not parameter.empty
+        and parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+    ]
+    return Handler(
+        function,
+        wants_context,
+        inspect.iscoroutinefunction(function),
+        ArgumentTypes(function, tuple(hinted)) if hinted else None,
+    )
+
+
+def _finish_async(awaitable: Awaitable[Any]) -> Any:
+    """Runs what an async handler has returned, in a loop of its own."""
+    import asyncio
+
+    async def wait() -> Any:
+        try:
+            return await awaitable
+        except asyncio.CancelledError:
+            return Result(-1, message="CancelledError")
+
+    return asyncio.run(wait())
 
 
 def _is_context(annotation: object) -> bool:
@@ -141,10 +187,14 @@ def _is_context(annotation: object) -> bool:
 
 def _outcome(returned: object) -> Outcome:
     result = returned if isinstance(returned, Result) else Result(output=returned)
+    if hasattr(type(result.output), "model_dump"):  # a pydantic model
+        result = replace(result, output=result.output.model_dump())
     if type(result.code) is not int or not -(2**31) <= result.code < 2**31:
         return _failure(f"the result code {result.code!r} is not a 32-bit integer")
     try:
-        output = json_values.from_python(result.output)
+        # Most handlers return nothing much; what cannot go wrong takes the short way.
+        is_plain = result.output is None or type(result.output) is bool
+        output = result.output if is_plain else json_values.from_python(result.output)
     except json_values.UnstorableValue as error:
         return _failure(f"the output cannot be stored: {error}")
     except RecursionError:
@@ -168,20 +218,25 @@ def _storable(text: str) -> str:
 
 
 def load_handlers(reference: str) -> Handlers | HandlerError:
-    """Imports a module, by dotted name or file path, and collects what `@action` marked in it."""
+    """Imports a module, by dotted name or file path, and collects the handlers declared in it."""
     module = _load_module(reference)
     if isinstance(module, HandlerError):
         return module
     found: dict[str, Handler] = {}
-    for value in filter(callable, vars(module).values()):
-        names = getattr(value, _MARK, ())
-        for name in names if isinstance(names, tuple) else ():
-            if name in found and found[name].function is not value:
-                return HandlerError(f"{reference}: action {name!r} has two handlers")
-            found[name] = _handler(value)
+    for name, function in _declared(module):
+        if name in found and found[name].function is not function:
+            return HandlerError(f"{reference}: action {name!r} has two handlers")
+        found[name] = _handler(function)
     if not found:
         return HandlerError(f"{reference}: no function is marked with @action")
     return Handlers(found)
+
+
+def _declared(module: ModuleType) -> Iterator[tuple[str, Callable[..., Any]]]:
+    for value in filter(callable, vars(module).values()):
+        names = getattr(value, _MARK, ())
+        yield from ((name, value) for name in (names if isinstance(names, tuple) else ()))
+    yield from vars(module).get(COMMANDS_NAME, ())
 
 
 def _load_module(reference: str) -> ModuleType | HandlerError:

@@ -1,34 +1,45 @@
 """The state machine of one instance: results of actions in, commands out.
 
-It knows no threads, no clock and no handlers. `start` and `complete` work off one agenda, first in
-first out (ruling R12): an entry is either a new execution to look at or an ended one whose parent
-must hear of it. FIFO makes the levels of R12: what an entry adds stands behind everything that was
-there before it. Entries of executions that were closed in the meantime are dropped.
+It knows no threads, no clock and no handlers; the time is a parameter of its calls. Each call works
+off one agenda, first in first out (ruling R12): an entry is either a new execution to look at or an
+ended one whose parent must hear of it. FIFO makes the levels of R12: what an entry adds stands
+behind everything that was there before it. Entries of executions that were closed in the meantime
+are dropped. What happens by itself at some time (the end of a sleep, a time-out) stands in
+`_due`, a heap, and is applied by `advance`, each item with all that follows from it.
 
     start() ─► agenda ─► RunAction … ─► begin(id), complete(id, …) ─► agenda ─► … ─► InstanceEnded
+                                        advance(now_ms), next_due()
+
+How cancelling works with `finally` (R13) stands in `local_runner/closing.py`.
 """
 
 from __future__ import annotations
 
+import heapq
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from local_runner.closing import cancel_all_below, close
 from local_runner.commands import CancelAction, Command, InstanceEnded, RunAction
 from local_runner.execution import (
+    BODY,
     CANCELLED,
     FAILED,
+    FINALLY,
+    ON_ERROR,
     OPEN,
     READY,
     RUNNING,
     SUCCEEDED,
     Execution,
+    Failure,
     NodeError,
     View,
 )
 from local_runner.expressions import Program, evaluate
 from local_runner.graph import Graph, Node, load_graph
-from local_runner.node_types import CONTINUE, LOOK_AT
+from local_runner.node_types import CHILD_ENDED, LOOK_AT
 from local_runner.type_table import check_inputs
 from local_runner.values import MISSING, EngineError, JsonValue, truth
 
@@ -38,6 +49,14 @@ if TYPE_CHECKING:
 __all__ = ["CancelAction", "Command", "InstanceEnded", "Machine", "RunAction"]
 
 WORK_LIMIT = 1_000_000
+
+# Kinds of entries in the heap of what is due.
+_AVAILABLE: Final = "available"
+_DEADLINE: Final = "deadline"
+_SLEEP: Final = "sleep"
+
+# By the edge of a child: the phase in which its parent listens to it.
+_LISTENS_IN: Final = {"ON_ERROR": ON_ERROR, "FINALLY": FINALLY}
 
 
 class Machine:
@@ -67,14 +86,17 @@ class Machine:
         self.executions: list[Execution] = []
         self._agenda: deque[tuple[Callable[[Execution], None], Execution]] = deque()
         self._commands: list[Command] = []
-        self._on_ended = on_ended
+        self._now = 0
+        self._due: list[tuple[int, int, str]] = []
+        self.on_ended = on_ended
         self._work_limit = work_limit
         self._work_left = work_limit
 
     # -- the calls of a driver
 
-    def start(self) -> tuple[Command, ...]:
+    def start(self, now_ms: int = 0) -> tuple[Command, ...]:
         """Checks the input and activates the root. Call it once."""
+        self._now = now_ms
         root = self._new_execution(self.graph.root, None, -1)
         problem = self._open_instance_scope(root)
         if problem is not None:
@@ -82,26 +104,48 @@ class Machine:
             self.error = NodeError(None, problem.code, problem.text, root.node.key, root.path)
             return (InstanceEnded(self.status, self.error, None),)
         self.status = RUNNING
+        self._set_deadline(root)
         self._agenda.append((self._look_at, root))
-        return self._work_off()
+        return self._commands_of_call()
 
-    def begin(self, execution_id: int) -> None:
-        """Tells that an offered action is being run now."""
+    def begin(self, execution_id: int, now_ms: int | None = None) -> None:
+        """Tells that an offered action is being run now: its time-out counts from here."""
+        self._move_to(now_ms)
         execution = self.executions[execution_id - 1]
         if execution.status == READY:
             execution.status = RUNNING
             execution.attempts += 1
+            self._set_deadline(execution)
 
     def complete(
-        self, execution_id: int, result_code: int, output: JsonValue, message: str | None = None
+        self,
+        execution_id: int,
+        result_code: int,
+        output: JsonValue,
+        message: str | None = None,
+        now_ms: int | None = None,
     ) -> tuple[Command, ...]:
-        """Takes the result of an action and goes on; a result nobody waits for changes nothing."""
-        self.begin(execution_id)
+        """Takes the result of an action and goes on; a result nobody waits for changes nothing.
+
+        Whatever is due is applied before it, so a result at or after a deadline loses (R21).
+        """
         execution = self.executions[execution_id - 1]
-        if execution.status != RUNNING or execution.node.type != "ACTION":
-            return ()
+        running_attempt = execution.attempts if execution.status == RUNNING else None
+        self.begin(execution_id, now_ms)
+        attempt = execution.attempts if running_attempt is None else running_attempt
+        self._apply_due()
+        is_wanted = execution.status == RUNNING and execution.attempts == attempt
+        if is_wanted and execution.node.type == "ACTION":
+            self._take_result(execution, result_code, output, message)
+        return self._commands_of_call()
+
+    def _take_result(
+        self, execution: Execution, result_code: int, output: JsonValue, message: str | None
+    ) -> None:
         execution.output = output
         if result_code < 0:
+            if self._try_again(execution, result_code):
+                return
             text = f"result code {result_code}" if message is None else message
             self.fail_with_code(execution, result_code, text)
         else:
@@ -110,33 +154,155 @@ class Machine:
             self._set_and_succeed(
                 execution, result_code, self._view(execution, output, result_code)
             )
-        return self._work_off()
+
+    def advance(self, now_ms: int) -> tuple[Command, ...]:
+        """Applies what is due at `now_ms`, earliest first, at the same time by execution id."""
+        self._move_to(now_ms)
+        self._apply_due()
+        return self._commands_of_call()
+
+    def next_due(self) -> int | None:
+        """Returns when something will happen by itself or an offered action be available."""
+        due = self._due
+        while due and not self._is_live(due[0]):
+            heapq.heappop(due)
+        return due[0][0] if due else None
+
+    def redeliver(self) -> tuple[Command, ...]:
+        """Offers the actions that are being run once more, in the same attempt.
+
+        For a driver that was killed and goes on: whoever ran them is gone.
+        """
+        for execution in self.executions:
+            if execution.status == RUNNING and execution.node.type == "ACTION":
+                execution.status = READY
+                execution.attempts -= 1
+                execution.deadline_ms = None
+                self.offer(execution, execution.available_ms)
+        return self._commands_of_call()
 
     def cancel(self) -> tuple[Command, ...]:
         """Ends the instance as an operator would: everything open is CANCELLED."""
         if self.status != RUNNING:
             return ()
         root = self.executions[0]
-        self._cancel_below(root)
+        cancel_all_below(self, root)
         root.status = CANCELLED
-        self._agenda.clear()
         self._end_instance(CANCELLED, None)
-        return self._work_off()
+        return self._commands_of_call()
+
+    # -- time
+
+    @property
+    def now_ms(self) -> int:
+        """The latest time that a call has named."""
+        return self._now
+
+    def _move_to(self, now_ms: int | None) -> None:
+        if now_ms is not None and now_ms > self._now:
+            self._now = now_ms
+
+    def _set_deadline(self, execution: Execution) -> None:
+        if execution.node.timeout_ms is not None:
+            execution.deadline_ms = self._now + execution.node.timeout_ms
+            heapq.heappush(self._due, (execution.deadline_ms, execution.id, _DEADLINE))
+
+    def _is_live(self, entry: tuple[int, int, str]) -> bool:
+        at, execution_id, kind = entry
+        execution = self.executions[execution_id - 1]
+        if kind == _AVAILABLE:
+            is_waiting = execution.status == READY and execution.available_ms == at
+            return is_waiting and at > self._now
+        if execution.status != RUNNING or execution.phase not in (BODY, ON_ERROR):
+            return False
+        return kind == _SLEEP or execution.deadline_ms == at
+
+    def _apply_due(self) -> None:
+        while (at := self.next_due()) is not None and at <= self._now and self.status == RUNNING:
+            _at, execution_id, kind = heapq.heappop(self._due)
+            execution = self.executions[execution_id - 1]
+            if kind == _SLEEP:
+                self.succeed(execution)
+            else:
+                self._time_out(execution)
+            self._work_off()
+
+    def _time_out(self, execution: Execution) -> None:
+        path, node = execution.path, execution.node
+        execution.deadline_ms = None
+        text = f"{path}: timed out after {node.timeout_ms} ms"
+        failure = Failure(None, NodeError(None, 10013, text, node.key, path))
+        if node.type != "ACTION":
+            close(self, execution, failure)
+            return
+        self._commands.append(CancelAction(execution.id))
+        if not self._try_again(execution, 10013):
+            self.fail(execution, failure)
+
+    def _try_again(self, execution: Execution, code: int) -> bool:
+        """Makes a failed attempt READY again when its retry policy takes the failure (R20)."""
+        retry, failures = execution.node.retry, execution.attempts
+        if retry is None or failures > retry.limit or not retry.matches(code):
+            return False
+        execution.status = READY
+        execution.output = None
+        execution.deadline_ms = None
+        salt = f"{self.instance_id}/{execution.path}"
+        self.offer(execution, self._now + retry.delay_ms(failures, salt))
+        return True
+
+    def sleep(self, execution: Execution, duration_ms: int) -> None:
+        """Lets an execution succeed after that time; without one, at once."""
+        if duration_ms > 0:
+            heapq.heappush(self._due, (self._now + duration_ms, execution.id, _SLEEP))
+        else:
+            self.succeed(execution)
+
+    def offer(self, execution: Execution, available_ms: int | None = None) -> None:
+        """Offers an action to the driver, its input being built; by default after its delay."""
+        node = execution.node
+        at = self._now + node.delay_ms if available_ms is None else available_ms
+        execution.available_ms = at
+        if at > self._now:
+            heapq.heappush(self._due, (at, execution.id, _AVAILABLE))
+        loop: Execution | None = execution
+        while loop is not None and not loop.node.is_iteration:
+            loop = loop.parent
+        self._commands.append(
+            RunAction(
+                execution_id=execution.id,
+                path=execution.path,
+                node_key=node.key,
+                action=node.action,
+                input=execution.input,
+                attempt=execution.attempts + 1,
+                iteration_no=0 if loop is None else loop.iteration + 1,
+                priority=node.priority,
+                available_ms=at,
+                timeout_ms=node.timeout_ms,
+            )
+        )
 
     # -- the agenda
 
-    def _work_off(self) -> tuple[Command, ...]:
-        self._work_left = self._work_limit
+    def _work_off(self) -> None:
         agenda = self._agenda
         while agenda:
             step, execution = agenda.popleft()
             step(execution)
+
+    def _commands_of_call(self) -> tuple[Command, ...]:
+        self._work_off()
+        self._work_left = self._work_limit
         commands = tuple(self._commands)
         self._commands.clear()
         return commands
 
     def _look_at(self, execution: Execution) -> None:
-        if execution.status not in OPEN or self._out_of_work(execution):
+        # A cancelled SEQUENCE may be open still, for its `finally`.
+        if execution.status not in OPEN or execution.is_cancelled:
+            return
+        if self._out_of_work(execution):
             return
         problem = None if execution.parent is None else self._initialise(execution)
         if problem is None:
@@ -148,12 +314,10 @@ class Machine:
         parent = execution.parent
         if parent is None:
             self._finish(execution)
-        elif parent.status != RUNNING:
-            return
-        elif execution.status == FAILED and execution.error is not None:
-            self._fail(parent, execution.result_code, execution.error)
-        else:
-            CONTINUE[parent.node.type](self, parent)
+        elif parent.status == RUNNING and parent.phase == _LISTENS_IN.get(
+            execution.node.edge, BODY
+        ):
+            CHILD_ENDED[parent.node.type](self, parent, execution)
 
     def _out_of_work(self, execution: Execution) -> bool:
         self._work_left -= 1
@@ -197,6 +361,8 @@ class Machine:
                 values[loop.item] = parent.items[iteration]
             if loop.index is not None:
                 values[loop.index] = iteration
+        if node.timeout_ms is not None and node.type != "ACTION":
+            self._set_deadline(execution)
         self._agenda.append((self._look_at, execution))
 
     def _initialise(self, execution: Execution) -> EngineError | None:
@@ -249,40 +415,38 @@ class Machine:
     def fail_by_engine(self, execution: Execution, error: EngineError) -> None:
         path = execution.path
         message = f"{path}: {error.text}"
-        self._fail(execution, None, NodeError(None, error.code, message, execution.node.key, path))
+        self.fail(
+            execution,
+            Failure(None, NodeError(None, error.code, message, execution.node.key, path)),
+        )
 
     def fail_with_code(self, execution: Execution, code: int, message: str) -> None:
         error = NodeError(code, None, message, execution.node.key, execution.path)
-        self._fail(execution, code, error)
+        self.fail(execution, Failure(code, error))
 
-    def _fail(self, execution: Execution, result_code: int | None, error: NodeError) -> None:
+    def fail(self, execution: Execution, failure: Failure) -> None:
+        """Fails an execution below which nothing is open; `close` takes care of the others."""
         execution.status = FAILED
         # An action whose input cannot be built has used its attempt up without a worker.
         execution.attempts = max(execution.attempts, 1)
-        execution.result_code = result_code
-        execution.error = error
-        self._cancel_below(execution)
+        execution.result_code = failure.result_code
+        execution.error = failure.error
         self._ended(execution)
+
+    def mark_cancelled(self, execution: Execution) -> None:
+        """Writes the end of a cancelled execution; nobody hears of it by the agenda."""
+        execution.status = CANCELLED
+        if execution.node.type == "ACTION":
+            self._commands.append(CancelAction(execution.id))
+        if self.on_ended is not None:
+            self.on_ended(execution)
 
     def _ended(self, execution: Execution) -> None:
         # Whether the root has succeeded is known when its output has been made.
         is_certain = execution.parent is not None or execution.status == FAILED
-        if self._on_ended is not None and is_certain:
-            self._on_ended(execution)
+        if self.on_ended is not None and is_certain:
+            self.on_ended(execution)
         self._agenda.append((self._tell_parent, execution))
-
-    def _cancel_below(self, top: Execution) -> None:
-        pending = [top]
-        while pending:
-            for child in pending.pop().children:
-                if child.status not in OPEN:
-                    continue
-                child.status = CANCELLED
-                if child.node.type == "ACTION":
-                    self._commands.append(CancelAction(child.id))
-                if self._on_ended is not None:
-                    self._on_ended(child)
-                pending.append(child)
 
     def _finish(self, root: Execution) -> None:
         if root.status == FAILED:
@@ -296,18 +460,14 @@ class Machine:
                 return
             output[name] = value
         self.output = output if self.graph.outputs else None
-        if self._on_ended is not None:
-            self._on_ended(root)
+        if self.on_ended is not None:
+            self.on_ended(root)
         self._end_instance(SUCCEEDED, None)
 
     def _end_instance(self, status: str, error: NodeError | None) -> None:
         self.status = status
         self.error = error
         self._commands.append(InstanceEnded(status, error, self.output))
-
-    def command(self, command: Command) -> None:
-        """Adds to what the current call answers."""
-        self._commands.append(command)
 
     # -- evaluation
 

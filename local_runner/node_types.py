@@ -1,56 +1,44 @@
-"""The node types: what happens when an execution is looked at, and when a child has succeeded.
+"""The node types: what happens when an execution is looked at, and when a child has ended.
 
-`LOOK_AT` and `CONTINUE` are the two tables by node type; a machine calls the first for an execution
-that was activated just now, the second for a composite one of whose children has succeeded. Each
-function takes one step and leaves the rest to the machine's agenda.
+`LOOK_AT` and `CHILD_ENDED` are the two tables by node type; a machine calls the first for an
+execution that was activated just now, the second for a composite one of whose children has
+succeeded or failed. Each function takes one step and leaves the rest to the machine's agenda.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from local_runner.commands import RunAction
-from local_runner.execution import Execution
+from local_runner.closing import body_failed, close, release, run_finally, settle
+from local_runner.execution import FAILED, Execution, Failure
 from local_runner.expressions import equal
-from local_runner.values import MISSING, EngineError, type_word
+from local_runner.values import MISSING, EngineError, JsonValue, type_word
 
 if TYPE_CHECKING:
     from local_runner.machine import Machine
 
 Step = Callable[["Machine", Execution], None]
+ChildStep = Callable[["Machine", Execution, Execution], None]
 
 # -- when an execution is looked at
 
 
 def look_at_action(machine: Machine, execution: Execution) -> None:
     """Builds the input once (S4.1) and offers the action."""
-    node = execution.node
-    value = machine.evaluate(execution, node.program)
-    if value is MISSING:
-        return
-    execution.input = value
-    loop: Execution | None = execution
-    while loop is not None and not loop.node.is_iteration:
-        loop = loop.parent
-    machine.command(
-        RunAction(
-            execution_id=execution.id,
-            path=execution.path,
-            node_key=node.key,
-            action=node.action,
-            input=value,
-            attempt=execution.attempts + 1,
-            iteration_no=0 if loop is None else loop.iteration + 1,
-            priority=node.priority,
-        )
-    )
+    value = machine.evaluate(execution, execution.node.program)
+    if value is not MISSING:
+        execution.input = value
+        machine.offer(execution)
 
 
 def look_at_sequence(machine: Machine, execution: Execution) -> None:
     node = execution.node
     if node.fail_code is not None:
         _fail_as_written(machine, execution, node.fail_code)
+    elif node.sleep_ms is not None:
+        machine.sleep(execution, node.sleep_ms)
     else:
         continue_sequence(machine, execution)
 
@@ -133,30 +121,103 @@ def look_at_foreach(machine: Machine, execution: Execution) -> None:
     elif execution.node.body is None:
         machine.fail_by_engine(execution, EngineError(10007, "the foreach has no body"))
     else:
-        execution.items = items
-        execution.total_count = len(items)
-        for _ in range(min(execution.node.parallel or len(items), len(items))):
-            _iterate(machine, execution)
+        _start_foreach(machine, execution, items)
 
 
-# -- when a child has succeeded
+def _start_foreach(machine: Machine, execution: Execution, items: list[JsonValue]) -> None:
+    size = execution.node.batch
+    if size is not None:
+        items = [items[start : start + size] for start in range(0, len(items), size)]
+    execution.items = items
+    execution.total_count = len(items)
+    for _ in range(min(execution.node.parallel or len(items), len(items))):
+        _iterate(machine, execution)
+
+
+# -- when a child has ended
+
+
+def child_of_sequence(machine: Machine, execution: Execution, child: Execution) -> None:
+    edge = child.node.edge
+    if edge == "FINALLY":
+        _after_finally(machine, execution, child)
+    elif child.status == FAILED:
+        body_failed(machine, execution, _failure_of(child))
+    elif edge == "ON_ERROR":
+        execution.failure = None
+        run_finally(machine, execution)
+    else:
+        continue_sequence(machine, execution)
+
+
+def _after_finally(machine: Machine, execution: Execution, child: Execution) -> None:
+    if execution.is_cancelled:
+        release(machine, execution)
+        return
+    if child.status == FAILED:
+        execution.failure = _joined(execution.failure, _failure_of(child))
+    settle(machine, execution)
+
+
+def _joined(before: Failure | None, of_finally: Failure) -> Failure:
+    """The error of the body stays; that of the `finally` is added to its message (R13)."""
+    if before is None:
+        return of_finally
+    message = f"{before.error.message} (and in finally: {of_finally.error.message})"
+    return replace(before, error=replace(before.error, message=message))
+
+
+def _failure_of(child: Execution) -> Failure:
+    assert child.error is not None, "a FAILED execution has an error"
+    return Failure(child.result_code, child.error)
 
 
 def continue_sequence(machine: Machine, execution: Execution) -> None:
-    children = execution.node.children
-    if execution.started_count < len(children):
-        machine.activate(execution, children[execution.started_count])
+    steps = execution.node.steps
+    if execution.started_count < len(steps):
+        machine.activate(execution, steps[execution.started_count])
     else:
-        machine.succeed(execution)
+        run_finally(machine, execution)
 
 
-def continue_parallel(machine: Machine, execution: Execution) -> None:
-    children = execution.node.children
+def _count(execution: Execution, child: Execution) -> None:
     execution.finished_count += 1
-    if execution.finished_count == len(children):
-        machine.succeed(execution)
+    if child.status == FAILED:
+        execution.failed_count += 1
+        if execution.failure is None:
+            execution.failure = _failure_of(child)
+
+
+def child_of_parallel(machine: Machine, execution: Execution, child: Execution) -> None:
+    _count(execution, child)
+    node, children = execution.node, execution.node.children
+    has_failed = execution.failed_count > len(children) - node.needed
+    succeeded_count = execution.finished_count - execution.failed_count
+    has_joined = node.needed < len(children) and succeeded_count == node.needed
+    is_over = execution.finished_count == len(children)
+    if is_over or ((has_failed or has_joined) and not node.keep_going):
+        close(machine, execution, execution.failure if has_failed else None)
     elif execution.started_count < len(children):
         machine.activate(execution, children[execution.started_count])
+
+
+def child_of_foreach(machine: Machine, execution: Execution, child: Execution) -> None:
+    _count(execution, child)
+    has_failed = _is_past_tolerance(execution)
+    is_over = execution.finished_count == execution.total_count
+    if has_failed and (is_over or not execution.node.keep_going):
+        close(machine, execution, execution.failure)
+    elif is_over:
+        _succeed_foreach(machine, execution)
+    elif execution.started_count < execution.total_count:
+        _iterate(machine, execution)
+
+
+def _is_past_tolerance(execution: Execution) -> bool:
+    percent = execution.node.tolerated_percent
+    if percent is not None:
+        return execution.failed_count * 100 > percent * execution.total_count
+    return execution.failed_count > execution.node.tolerated_count
 
 
 def continue_repeat(machine: Machine, execution: Execution) -> None:
@@ -180,14 +241,6 @@ def continue_while(machine: Machine, execution: Execution) -> None:
         _iterate(machine, execution)
 
 
-def continue_foreach(machine: Machine, execution: Execution) -> None:
-    execution.finished_count += 1
-    if execution.finished_count == execution.total_count:
-        _succeed_foreach(machine, execution)
-    elif execution.started_count < execution.total_count:
-        _iterate(machine, execution)
-
-
 def _iterate(machine: Machine, execution: Execution) -> None:
     node = execution.node
     if node.body is None:
@@ -208,6 +261,21 @@ def _succeed_foreach(machine: Machine, execution: Execution) -> None:
     machine.succeed(execution)
 
 
+def _unless_failed(go_on: Step) -> ChildStep:
+    """Makes the step of a composite that fails by any child, with nothing else open then."""
+
+    def child_ended(machine: Machine, execution: Execution, child: Execution) -> None:
+        if execution.node.keep is not None:
+            # All of them have finished: the newest ones stay.
+            del execution.children[: -execution.node.keep]
+        if child.status == FAILED:
+            machine.fail(execution, _failure_of(child))
+        else:
+            go_on(machine, execution)
+
+    return child_ended
+
+
 def _succeed(machine: Machine, execution: Execution) -> None:
     machine.succeed(execution)
 
@@ -222,12 +290,12 @@ LOOK_AT: Final[dict[str, Step]] = {
     "WHILE": continue_while,
     "FOREACH": look_at_foreach,
 }
-CONTINUE: Final[dict[str, Step]] = {
-    "SEQUENCE": continue_sequence,
-    "PARALLEL": continue_parallel,
-    "IF": _succeed,
-    "SWITCH": _succeed,
-    "REPEAT": continue_repeat,
-    "WHILE": continue_while,
-    "FOREACH": continue_foreach,
+CHILD_ENDED: Final[dict[str, ChildStep]] = {
+    "SEQUENCE": child_of_sequence,
+    "PARALLEL": child_of_parallel,
+    "IF": _unless_failed(_succeed),
+    "SWITCH": _unless_failed(_succeed),
+    "REPEAT": _unless_failed(continue_repeat),
+    "WHILE": _unless_failed(continue_while),
+    "FOREACH": child_of_foreach,
 }

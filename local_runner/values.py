@@ -48,6 +48,9 @@ _TYPE_WORDS: Final[dict[type, str]] = {
 }
 
 
+_HOLDERS: Final = frozenset({dict, list, tuple})
+
+
 def type_word(value: JsonValue) -> str:
     """Returns the word that messages use for the type of a value."""
     return _TYPE_WORDS[type(value)]
@@ -106,4 +109,6 @@ def map_strings(value: JsonValue, change: Callable[[str], str]) -> JsonValue:
 
 def copy_value(value: JsonValue) -> JsonValue:
     """Returns a deep copy, for code that may change what it is given."""
+    if type(value) is dict and not any(type(child) in _HOLDERS for child in value.values()):
+        return dict(value)
     return map_strings(value, lambda text: text)

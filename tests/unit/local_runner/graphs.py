@@ -67,13 +67,35 @@ def fail(key: str, code: int, message: Instructions) -> Part:
 
 
 def sequence(key: str, children: Sequence[Part], generated: bool = False, **more: Any) -> Part:
-    edges = [("SEQUENCE", None, child) for child in children]
+    edges: list[Any] = [("SEQUENCE", None, child) for child in children]
     return Part(key, "SEQUENCE", {}, edges, generated, **more)
 
 
-def parallel(key: str, children: Sequence[Part], limit: int | None = None) -> Part:
+def guarded(
+    key: str,
+    children: Sequence[Part],
+    on_error: Sequence[Part] | None = None,
+    final: Sequence[Part] | None = None,
+    timeout_ms: int | None = None,
+) -> Part:
+    """A sequence with `on_error { … }` and `finally { … }`."""
+    part = sequence(key, children)
+    if timeout_ms is not None:
+        part.attributes["timeout_ms"] = timeout_ms
+    if on_error is not None:
+        part.edges.append(("ON_ERROR", None, sequence(f"{key}.on_error", on_error, True)))
+    if final is not None:
+        part.edges.append(("FINALLY", None, sequence(f"{key}.finally", final, True)))
+    return part
+
+
+def sleep(key: str, sleep_ms: int) -> Part:
+    return Part(key, "SEQUENCE", {"sleep_ms": sleep_ms})
+
+
+def parallel(key: str, children: Sequence[Part], limit: int | None = None, **more: Any) -> Part:
     edges = [("PARALLEL", None, child) for child in children]
-    return Part(key, "PARALLEL", {} if limit is None else {"limit": limit}, edges)
+    return Part(key, "PARALLEL", more if limit is None else {"limit": limit, **more}, edges)
 
 
 def if_(
@@ -129,8 +151,9 @@ def foreach(
     parallel: int = 1,
     index: str | None = None,
     collects: Sequence[tuple[Any, ...]] = (),
+    **more: Any,
 ) -> Part:
-    attributes: dict[str, Any] = {"item": item, "parallel": parallel}
+    attributes: dict[str, Any] = {"item": item, "parallel": parallel, **more}
     if index is not None:
         attributes["index"] = index
     part = _loop(key, "FOREACH", attributes, children)
@@ -145,8 +168,11 @@ def workflow(
     types: Sequence[dict[str, Any]] = (),
     variables: Sequence[tuple[str, str, Instructions | None]] = (),
     outputs: Sequence[tuple[str, Instructions]] = (),
+    timeout_ms: int | None = None,
 ) -> GraphSpec:
     root = sequence("w", children, variables=list(variables))
+    if timeout_ms is not None:
+        root.attributes["timeout_ms"] = timeout_ms
     rows: dict[str, list[Any]] = {
         name: []
         for name in ("vars", "nodes", "edges", "templates", "input_bindings", "output_bindings")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from compiler.spec import GraphSpec
-from local_runner.driver import ActionFinished, ActionStarted, Event, NodeEnded
+from local_runner.driver import ActionFinished, ActionOffered, ActionStarted, Event, NodeEnded
 from local_runner.engine import (
     ContextRefused,
     LocalWorkflowEngine,
@@ -108,9 +108,9 @@ def test_missing_handlers_are_listed_before_anything_runs() -> None:
 
 
 def test_parts_of_a_graph_that_are_not_run_yet_are_refused() -> None:
-    spec = workflow([action("a", timeout_ms=5)])
+    spec = workflow([action("a", branch_variable="x")])
     refusal = LocalWorkflowEngine(spec, {"do": lambda: None}).run({})
-    assert refusal == SpecUnsupported("w", ("timeout_ms of a",))
+    assert refusal == SpecUnsupported("w", ("branch_variable of a",))
 
 
 @pytest.mark.parametrize("context", [[], {"x": float("inf")}, {"x": "\x00"}])
@@ -196,6 +196,7 @@ def test_events_tell_of_actions_and_of_the_authors_nodes() -> None:
     spec = workflow([foreach("f", "x", lit([1]), [action("a")])])
     finished(spec, {"do": lambda: None}, on_event=events.append)
     assert events == [
+        ActionOffered("w/f[0]/a", "do"),
         ActionStarted("w/f[0]/a", "do", 0),
         ActionFinished("w/f[0]/a", "do", 0, 0, None),
         NodeEnded("w/f[0]/a", "ACTION", "SUCCEEDED"),

@@ -382,6 +382,24 @@ def test_a_variable_whose_value_cannot_be_made_fails_its_body() -> None:
     )
 
 
+@pytest.mark.parametrize("kind", ["repeat", "while"])
+def test_keep_leaves_the_newest_finished_iterations(kind: str) -> None:
+    body = [assign("set_1", "n", add_one("n")), action("a")]
+    loop = repeat("l", lit(5), body) if kind == "repeat" else while_("l", less("n", 5), body)
+    loop.attributes["keep"] = 2
+    machine = play(workflow([loop], variables=[("n", "var", lit(0))]))
+    found = [path for path in statuses(machine) if path.endswith("]")]
+    assert found == ["w/l[3]", "w/l[4]"]
+    assert variables(machine) == {"n": 5}
+
+
+def test_keep_counts_a_failed_iteration_as_finished() -> None:
+    loop = repeat("l", lit(5), [action("a")])
+    loop.attributes["keep"] = 1
+    machine = play(workflow([loop]), answer=lambda c: (-1 if c.iteration_no == 3 else 0, None))
+    assert [path for path in statuses(machine) if path.endswith("]")] == ["w/l[2]"]
+
+
 # -- parallel
 
 

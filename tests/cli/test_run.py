@@ -1,0 +1,318 @@
+"""What `wf run` does besides running: dry run, journal, timeline, forced reruns, programs."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local_runner.driver import (
+    ActionAbandoned,
+    ActionFinished,
+    ActionOffered,
+    ActionStarted,
+    NodeEnded,
+)
+from wfsql.cli.run_progress import Board, progress
+
+Wf = Callable[..., Any]
+
+RUN = ("run", "greeting.wf", "--handlers", "greeting_handlers.py", "--context", '{"name": "Ada"}')
+DRY = ("run", "greeting.wf", "--dry-run", "--context", '{"name": "Ada"}')
+
+
+# dry run ----------------------------------------------------------------------------------------
+
+
+def test_a_dry_run_prints_each_input_and_needs_no_handlers(wf: Wf, greeting: Path) -> None:
+    done = wf(*DRY)
+    assert done.code == 0
+    assert done.out == (
+        'greeting/hello  greet.hello\n  {\n    "name": "Ada"\n  }\n{\n  "text": ""\n}\n'
+    )
+    assert done.err == "greeting: SUCCEEDED\n"
+
+
+def test_a_dry_run_takes_results_from_a_file(wf: Wf, greeting: Path) -> None:
+    (greeting / "results.json").write_text('{"hello": {"output": {"text": "hi"}}}')
+    done = wf(*DRY, "--results", "results.json", "--json")
+    assert json.loads(done.out) == {
+        "workflow": "greeting",
+        "status": "SUCCEEDED",
+        "output": {"text": "hi"},
+        "error": None,
+        "steps": [
+            {
+                "path": "greeting/hello",
+                "action": "greet.hello",
+                "attempt": 1,
+                "input": {"name": "Ada"},
+                "assumed": {"code": 0, "output": {"text": "hi"}},
+            }
+        ],
+    }
+
+
+def test_a_dry_run_takes_results_from_stdin(wf: Wf, greeting: Path) -> None:
+    done = wf(*DRY, "--results", "-", stdin=b'{"hello": {"code": -4}}')
+    assert done.code == 1
+    assert "error -4: result code -4" in done.err
+
+
+def test_a_dry_run_whose_input_does_not_fit_is_exit_1(wf: Wf, greeting: Path) -> None:
+    done = wf("run", "greeting.wf", "--dry-run")
+    assert done.code == 1
+    assert "error 10015: input name: is missing" in done.err
+
+
+def test_results_for_an_action_that_is_not_there_are_wrong_use(wf: Wf, greeting: Path) -> None:
+    done = wf(*DRY, "--results", "-", stdin=b'{"greeting/helo": {}}')
+    assert done.code == 2
+    assert done.err == (
+        "error: -: greeting has no action greeting/helo\nhint: did you mean hello?\n"
+    )
+
+
+def test_results_of_another_shape_are_wrong_use(wf: Wf, greeting: Path) -> None:
+    done = wf(*DRY, "--results", "-", stdin=b'{"hello": 4}')
+    assert done.code == 2
+    assert 'the result of "hello" must be an object with code and output' in done.err
+
+
+def test_results_without_a_dry_run_are_wrong_use(wf: Wf, greeting: Path) -> None:
+    done = wf(*RUN, "--results", "results.json")
+    assert (done.code, done.err.splitlines()[0]) == (2, "error: --results needs --dry-run")
+
+
+@pytest.mark.parametrize("option", ["--journal", "--timeline"])
+def test_a_dry_run_leaves_no_journal_and_no_timeline(wf: Wf, greeting: Path, option: str) -> None:
+    done = wf(*DRY, option, "there")
+    assert done.code == 2
+    assert f"--dry-run and {option} exclude each other" in done.err
+    assert not (greeting / "there").exists()
+
+
+# forced reruns ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("options", "expected"), [((), False), (("--force-rerun",), True)])
+def test_force_rerun_is_seen_by_the_workflow(
+    wf: Wf, greeting: Path, options: tuple[str, ...], expected: bool
+) -> None:
+    text = "workflow w {\n  output { forced = ctx.forceRerun }\n}\n"
+    (greeting / "forced.wf").write_text(text)
+    done = wf("run", "forced.wf", *options)
+    assert json.loads(done.out) == {"forced": expected}
+
+
+# journal ----------------------------------------------------------------------------------------
+
+
+def test_a_second_run_with_the_journal_runs_nothing_again(wf: Wf, greeting: Path) -> None:
+    first = wf(*RUN, "--journal", "journal")
+    (greeting / "greeting_handlers.py").write_text(
+        "from wfsql import action\n@action('greet.hello')\ndef hello(name): raise ValueError\n"
+    )
+    second = wf(*RUN, "--journal", "journal")
+    assert (first.code, second.code) == (0, 0)
+    assert second.out == first.out
+    assert "greet.hello ->" in first.err
+    assert "greet.hello ->" not in second.err
+
+
+def test_a_journal_of_another_run_is_refused(wf: Wf, greeting: Path) -> None:
+    wf(*RUN, "--journal", "journal")
+    done = wf(*RUN[:-1], '{"name": "Eve"}', "--journal", "journal")
+    assert done.code == 1
+    assert "it is a run with another context; use another folder" in done.err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_one_clear_line(
+    wf: Wf, greeting: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from local_runner import journal
+
+    def full(_descriptor: int, entry: dict[str, Any]) -> None:
+        if "do" in entry:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(journal, "_append", full)
+    done = wf(*RUN, "--journal", "journal")
+    assert done.code == 1
+    assert done.err.splitlines() == [
+        "error: journal: the journal cannot be written: no space left on device",
+        "hint: make room and run the same command again: it goes on from what is written",
+    ]
+
+
+# timeline and progress --------------------------------------------------------------------------
+
+
+def test_the_timeline_is_an_svg_file(wf: Wf, greeting: Path) -> None:
+    assert wf(*RUN, "--timeline", "out.svg").code == 0
+    text = (greeting / "out.svg").read_text()
+    assert text.startswith("<svg ")
+    assert "<title>greeting/hello  greet.hello  " in text
+
+
+def test_progress_is_a_line_per_action_without_a_terminal(wf: Wf, greeting: Path) -> None:
+    done = wf(*RUN)
+    assert done.err == "  greeting/hello  greet.hello -> 0\ngreeting: SUCCEEDED\n"
+
+
+def test_an_abandoned_action_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress() as listen:
+        listen(ActionAbandoned("w/a", "x", 0))
+    assert capsys.readouterr().err == "  w/a  x timed out; its thread is left behind\n"
+
+
+def test_the_board_lists_what_runs_what_waits_and_how_far_loops_are() -> None:
+    board = Board()
+    for event in [
+        ActionOffered("w/f[0]/a", "x"),
+        ActionOffered("w/f[1]/a", "x"),
+        ActionOffered("w/f[2]/a", "x"),
+        ActionStarted("w/f[0]/a", "x", 0),
+        ActionFinished("w/f[0]/a", "x", 0, 0, None),
+        NodeEnded("w/f[0]/a", "ACTION", "SUCCEEDED"),
+        NodeEnded("w/f[0]", "SEQUENCE", "SUCCEEDED", 3),
+        ActionStarted("w/f[1]/a", "x", 0),
+    ]:
+        board.note(event)
+    lines = board.lines()
+    assert [(kind, text) for kind, text, _far in lines] == [
+        ("runs", "w/f[1]/a  x"),
+        ("loop", "w/f"),
+        ("waits", "w/f[2]/a  x"),
+    ]
+    assert lines[1][2] == "1 of 3"
+    assert board.finished == 1
+
+
+def test_the_board_forgets_what_was_cancelled_and_loops_that_ended() -> None:
+    board = Board()
+    for event in [
+        ActionOffered("w/f[0]/a", "x"),
+        NodeEnded("w/f[0]", "SEQUENCE", "FAILED", 3),
+        NodeEnded("w/f[0]/a", "ACTION", "CANCELLED"),
+        NodeEnded("w/f", "FOREACH", "FAILED"),
+    ]:
+        board.note(event)
+    assert board.lines() == []
+
+
+def test_the_board_can_be_drawn() -> None:
+    from rich.console import Console
+
+    board = Board()
+    board.note(ActionStarted("w/[red]a", "x", 0))
+    console = Console(width=80, record=True, file=None)
+    with console.capture() as captured:
+        console.print(board.table())
+    assert "w/[red]a  x" in captured.get()
+
+
+# handlers ---------------------------------------------------------------------------------------
+
+
+def test_a_program_may_be_the_handler(wf: Wf, greeting: Path) -> None:
+    script = "import json, sys; print(json.dumps({'text': json.load(sys.stdin)['name'] * 2}))"
+    (greeting / "programs.py").write_text(
+        "from local_runner.command_handlers import command\n"
+        f"command('greet.hello', [{sys.executable!r}, '-c', {script!r}])\n"
+    )
+    done = wf(*RUN[:3], "programs.py", *RUN[4:])
+    assert json.loads(done.out) == {"text": "AdaAda"}
+
+
+def test_what_a_handler_prints_is_no_part_of_the_output(wf: Wf, greeting: Path) -> None:
+    (greeting / "loud.py").write_text(
+        "from wfsql import action\n@action('greet.hello')\n"
+        "def hello(name):\n    print('loud')\n    return {'text': name}\n"
+    )
+    done = wf(*RUN[:3], "loud.py", *RUN[4:])
+    assert json.loads(done.out) == {"text": "Ada"}
+    assert done.err.startswith("loud\n")
+
+
+def test_an_argument_that_does_not_fit_its_hint_fails_the_action(wf: Wf, greeting: Path) -> None:
+    (greeting / "hinted.py").write_text(
+        "from wfsql import action\n@action('greet.hello')\ndef hello(name: int): pass\n"
+    )
+    done = wf(*RUN[:3], "hinted.py", *RUN[4:])
+    assert done.code == 1
+    assert "error -1: argument name: input should be a valid integer" in done.err
+
+
+# interrupts -------------------------------------------------------------------------------------
+
+SLOW = """
+import threading
+from wfsql import TaskContext, action
+
+
+@action("greet.hello")
+def hello(task: TaskContext, name):
+    print("begun", flush=True)
+    task.cancelled.wait(60)
+    print("told", flush=True)
+    threading.Event().wait({seconds})
+    return {{"text": name}}
+"""
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize(
+    ("seconds", "count", "expected"),
+    [
+        (0, 1, "told\n  greeting/hello  greet.hello -> 0\ngreeting: CANCELLED\n"),
+        (60, 2, "error: interrupted while handlers were running\n"),
+    ],
+)
+def test_an_interrupt_waits_for_handlers_and_a_second_does_not(
+    greeting: Path, workers: str, seconds: float, count: int, expected: str
+) -> None:
+    (greeting / "slow.py").write_text(SLOW.format(seconds=seconds))
+    command = [sys.executable, "-m", "wfsql", *RUN[:3], "slow.py", *RUN[4:]]
+    with subprocess.Popen(
+        [*command, "--parallel-workers", workers],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "begun\n"
+        process.send_signal(signal.SIGINT)
+        if count == 2:
+            assert process.stderr.readline() == "told\n"
+            process.send_signal(signal.SIGINT)
+        _out, errors = process.communicate(timeout=30)
+    assert (process.returncode, errors) == (130, expected)
+
+
+def test_a_handler_that_hangs_past_its_time_out_does_not_keep_the_command(
+    greeting: Path,
+) -> None:
+    (greeting / "slow.py").write_text(SLOW.format(seconds=60))
+    spec_text = (greeting / "greeting.wf").read_text()
+    (greeting / "greeting.wf").write_text(
+        spec_text.replace("{ set text", "{ timeout 50ms set text")
+    )
+    command = [sys.executable, "-m", "wfsql", *RUN[:3], "slow.py", *RUN[4:]]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    if "is not supported yet" in done.stderr:
+        pytest.skip("the compiler refuses `timeout` still")
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        "begun",
+        "  greeting/hello  greet.hello timed out; its thread is left behind",
+        "greeting: FAILED",
+        "error 10013: greeting/hello: timed out after 50 ms",
+    ]

@@ -29,6 +29,8 @@ SCRIPTS: dict[Dialect, tuple[str, ...]] = {
         "wf_nodes.sql",
         "08_foreach_support.sql",
         "wf_closing.sql",
+        "wf_retries.sql",
+        "wf_timers.sql",
         "wf_event_plane.sql",
         "wf_instances.sql",
         "wf_worker_api.sql",

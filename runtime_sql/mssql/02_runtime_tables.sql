@@ -150,6 +150,8 @@ create index ix_task_claim_pinned
 create index ix_task_lease on wf.task (lease_until, node_execution_id) where worker_id is not null;
 create index ix_task_worker on wf.task (worker_id, action_id) where worker_id is not null;
 create index ix_task_due on wf.task (available_at, node_execution_id) where is_claimable = 0;
+create index ix_task_deadline on wf.task (deadline_at, node_execution_id)
+    where deadline_at is not null;
 create index ix_task_instance on wf.task (workflow_instance_id);
 GO
 
@@ -188,9 +190,46 @@ create table wf.join_counter (
     succeeded_count       int not null constraint df_join_counter_succeeded_count default 0,
     failed_count          int not null constraint df_join_counter_failed_count default 0,
     last_started          int null,
+    needed_count          int null,
+    allowed_failures      int not null constraint df_join_counter_allowed_failures default 0,
+    keeps_going           bit not null constraint df_join_counter_keeps_going default 0,
+    first_failed_id       bigint null,
     constraint pk_join_counter primary key (node_execution_id),
     constraint ck_join_counter check (open_count >= 0 and next_index <= total_count)
 );
+
+-- An end that waits: a SEQUENCE in its on_error or finally with its verdict so far, or a composite
+-- that has closed what was open below it and waits for finallys there (R13).
+-- phase: ON_ERROR or FINALLY is running; WAITING for what is counted by the rows that name this one
+-- in cancel_parent_id. is_cancelled: it will be CANCELLED in the end, and then tells cancel_parent_id.
+-- verdict: SUCCEED, FAIL, or BODY_FAILED (a SEQUENCE whose time is up goes on to its on_error).
+create table wf.pending_end (
+    node_execution_id     bigint not null,
+    workflow_instance_id  bigint not null,
+    phase                 nvarchar(20) collate Latin1_General_100_BIN2 not null,
+    is_cancelled          bit not null constraint df_pending_end_is_cancelled default 0,
+    cancel_parent_id      bigint not null constraint df_pending_end_cancel_parent_id default 0,
+    verdict               nvarchar(20) collate Latin1_General_100_BIN2 null,
+    result_code           int null,
+    engine_error_code     int null,
+    engine_error_message  nvarchar(max) collate Latin1_General_100_BIN2 null,
+    error_execution_id    bigint null,
+    constraint pk_pending_end primary key (node_execution_id),
+    constraint ck_pending_end_phase check (phase in (N'ON_ERROR', N'FINALLY', N'WAITING')),
+    constraint ck_pending_end_verdict check (verdict in (N'SUCCEED', N'FAIL', N'BODY_FAILED'))
+);
+create index ix_pending_end_cancel_parent on wf.pending_end (cancel_parent_id)
+    where cancel_parent_id <> 0;
+
+-- What happens by itself at a time: the time-out of a composite or a WAIT_EVENT, the end of a sleep.
+create table wf.timer (
+    node_execution_id     bigint not null,
+    workflow_instance_id  bigint not null,
+    due_at                datetime2(3) not null,
+    constraint pk_timer primary key (node_execution_id)
+);
+create index ix_timer_due on wf.timer (due_at, node_execution_id);
+create index ix_timer_instance on wf.timer (workflow_instance_id, due_at);
 
 -- How often a REPEAT runs: evaluated once, at activation.
 create table wf.loop_state (
@@ -363,12 +402,10 @@ create table wf.event_wait (
     event_type            nvarchar(200) collate Latin1_General_100_BIN2 not null,
     correlation_key       nvarchar(200) collate Latin1_General_100_BIN2 null,
     matches_nothing       bit not null constraint df_event_wait_matches_nothing default 0,
-    due_at                datetime2(3) null,
     constraint pk_event_wait primary key (node_execution_id)
 );
 create index ix_event_wait_event on wf.event_wait (event_type, correlation_key, node_execution_id);
 create index ix_event_wait_instance on wf.event_wait (workflow_instance_id);
-create index ix_event_wait_due on wf.event_wait (due_at) where due_at is not null;
 
 create table wf.event_delivery (
     event_id              bigint not null,

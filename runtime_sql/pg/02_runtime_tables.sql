@@ -132,6 +132,8 @@ create index ix_task_claim_pinned
 create index ix_task_lease on wf.task (lease_until, node_execution_id) where worker_id is not null;
 create index ix_task_worker on wf.task (worker_id, action_id) where worker_id is not null;
 create index ix_task_due on wf.task (available_at, node_execution_id) where not is_claimable;
+create index ix_task_deadline on wf.task (deadline_at, node_execution_id)
+    where deadline_at is not null;
 create index ix_task_instance on wf.task (workflow_instance_id);
 alter table wf.task set (autovacuum_vacuum_scale_factor = 0.0, autovacuum_vacuum_threshold = 2000,
                          autovacuum_vacuum_cost_delay = 0);
@@ -171,9 +173,46 @@ create table wf.join_counter (
     succeeded_count       integer  not null default 0,
     failed_count          integer  not null default 0,
     last_started          integer,
+    needed_count          integer,
+    allowed_failures      integer  not null default 0,
+    keeps_going           boolean  not null default false,
+    first_failed_id       bigint,
     constraint pk_join_counter primary key (node_execution_id),
     constraint ck_join_counter check (open_count >= 0 and next_index <= total_count)
 ) with (fillfactor = 20);
+
+-- An end that waits: a SEQUENCE in its on_error or finally with its verdict so far, or a composite
+-- that has closed what was open below it and waits for finallys there (R13).
+-- phase: ON_ERROR or FINALLY is running; WAITING for what is counted by the rows that name this one
+-- in cancel_parent_id. is_cancelled: it will be CANCELLED in the end, and then tells cancel_parent_id.
+-- verdict: SUCCEED, FAIL, or BODY_FAILED (a SEQUENCE whose time is up goes on to its on_error).
+create table wf.pending_end (
+    node_execution_id     bigint   not null,
+    workflow_instance_id  bigint   not null,
+    phase                 text     not null,
+    is_cancelled          boolean  not null default false,
+    cancel_parent_id      bigint   not null default 0,
+    verdict               text,
+    result_code           integer,
+    engine_error_code     integer,
+    engine_error_message  text,
+    error_execution_id    bigint,
+    constraint pk_pending_end primary key (node_execution_id),
+    constraint ck_pending_end_phase check (phase in ('ON_ERROR', 'FINALLY', 'WAITING')),
+    constraint ck_pending_end_verdict check (verdict in ('SUCCEED', 'FAIL', 'BODY_FAILED'))
+);
+create index ix_pending_end_cancel_parent on wf.pending_end (cancel_parent_id)
+    where cancel_parent_id <> 0;
+
+-- What happens by itself at a time: the time-out of a composite or a WAIT_EVENT, the end of a sleep.
+create table wf.timer (
+    node_execution_id     bigint       not null,
+    workflow_instance_id  bigint       not null,
+    due_at                timestamptz  not null,
+    constraint pk_timer primary key (node_execution_id)
+);
+create index ix_timer_due on wf.timer (due_at, node_execution_id);
+create index ix_timer_instance on wf.timer (workflow_instance_id, due_at);
 
 -- How often a REPEAT runs: evaluated once, at activation.
 create table wf.loop_state (
@@ -331,12 +370,10 @@ create table wf.event_wait (
     event_type            text         not null,
     correlation_key       text,
     matches_nothing       boolean      not null default false,
-    due_at                timestamptz,
     constraint pk_event_wait primary key (node_execution_id)
 );
 create index ix_event_wait_event on wf.event_wait (event_type, correlation_key, node_execution_id);
 create index ix_event_wait_instance on wf.event_wait (workflow_instance_id);
-create index ix_event_wait_due on wf.event_wait (due_at) where due_at is not null;
 
 create table wf.event_delivery (
     event_id              bigint       not null,

@@ -4,7 +4,9 @@
 -- works them off level by level (rules S1.6, R12). An entry is one execution and what is to be
 -- looked at:
 --     A  it was activated just now         S  it has succeeded        F  it has failed
---     C  a child of a join has succeeded, and its counter may be touched now
+--     J  it has succeeded, which may decide a join or end a cancelled SEQUENCE
+--     T  its time is up                    C  it has succeeded, and the counter of its join may be
+--                                             touched now
 -- A handler takes the entries of one kind and answers STEPS: START a child, or let an execution
 -- SUCCEED or FAIL. wf.wf_engine_apply carries the steps out in set-based statements and answers the
 -- entries of the next level. One handler per node type stands in this file, FOREACH's in
@@ -122,17 +124,21 @@ create or replace function wf.wf_engine_apply(p_steps wf.agenda_step[], p_now ti
 returns wf.agenda_entry[]
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
-    v_ended   wf.agenda_step[] := array(select s from unnest(p_steps) s where s.step <> 'START');
-    v_started wf.agenda_step[] := array(select s from unnest(p_steps) s where s.step = 'START');
+    v_ended    wf.agenda_step[] := array(select s from unnest(p_steps) s where s.step <> 'START');
+    v_started  wf.agenda_step[] := array(select s from unnest(p_steps) s where s.step = 'START');
+    v_deciding bigint[] := '{}';
 begin
     if cardinality(v_ended) > 0 then
-        v_ended := wf.wf_engine_end(v_ended, p_now);
+        select x.ended, x.deciding into v_ended, v_deciding
+          from wf.wf_engine_end(v_ended, p_now) x;
     end if;
     return array(
         select row(row_number() over (order by x.ordinal, x.seq), x.node_execution_id,
                    x.workflow_instance_id, x.kind)::wf.agenda_entry
           from (select s.ordinal, s.seq, s.node_execution_id, s.workflow_instance_id,
-                       case s.step when 'SUCCEED' then 'S' else 'F' end as kind
+                       case when s.step = 'FAIL' then 'F'
+                            when s.node_execution_id = any (v_deciding) then 'J'
+                            else 'S' end as kind
                   from unnest(v_ended) s
                 union all
                 select * from wf.wf_engine_start(v_started, p_now)) x
@@ -141,25 +147,33 @@ end
 $$;
 
 -- Ends executions: lets FOREACHs collect, writes the rows, and forgets what only an open PARALLEL,
--- FOREACH or REPEAT needs. Answers the steps as they turned out.
-create or replace function wf.wf_engine_end(p_ended wf.agenda_step[], p_now timestamptz)
-returns wf.agenda_step[]
+-- FOREACH or REPEAT needs. Answers the steps as they turned out, and which successes may close other
+-- work: those that may decide a join, and finallys of cancelled SEQUENCEs.
+create or replace function wf.wf_engine_end(
+    p_ended wf.agenda_step[], p_now timestamptz, out ended wf.agenda_step[], out deciding bigint[]
+)
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
-    v_ended    wf.agenda_step[] := p_ended;
     v_collects boolean;
     v_joins    bigint[];
     v_loops    bigint[];
+    v_timed    bigint[];
 begin
+    ended := p_ended;
     select bool_or(n.collect_node_id is not null and s.step = 'SUCCEED'),
            array_agg(e.node_execution_id) filter (where n.node_type in ('PARALLEL', 'FOREACH')),
-           array_agg(e.node_execution_id) filter (where n.node_type = 'REPEAT')
-      into v_collects, v_joins, v_loops
+           array_agg(e.node_execution_id) filter (where n.node_type = 'REPEAT'),
+           array_agg(e.node_execution_id) filter (where n.timeout_ms is not null),
+           coalesce(array_agg(e.node_execution_id) filter (where n.success_may_close
+               or n.edge_kind = 'FINALLY' and exists (
+                    select 1 from wf.pending_end q
+                     where q.node_execution_id = e.parent_execution_id and q.is_cancelled)), '{}')
+      into v_collects, v_joins, v_loops, v_timed, deciding
       from unnest(p_ended) s
       join wf.node_execution e on e.node_execution_id = s.node_execution_id
       join wf.workflow_node n on n.node_id = e.node_id;
     if v_collects then
-        v_ended := wf.wf_foreach_collect(v_ended);
+        ended := wf.wf_foreach_collect(ended);
     end if;
     update wf.node_execution e
        set status = case s.step when 'SUCCEED' then 'SUCCEEDED' else 'FAILED' end,
@@ -167,7 +181,7 @@ begin
            result_code = s.result_code, output_json = s.item_json, ended_at = p_now,
            engine_error_code = s.engine_error_code, engine_error_message = s.message,
            error_execution_id = s.error_execution_id
-      from unnest(v_ended) s
+      from unnest(ended) s
      where e.node_execution_id = s.node_execution_id;
     if v_joins is not null then
         delete from wf.join_counter c where c.node_execution_id = any (v_joins);
@@ -176,7 +190,9 @@ begin
     if v_loops is not null then
         delete from wf.loop_state l where l.node_execution_id = any (v_loops);
     end if;
-    return v_ended;
+    if v_timed is not null then
+        delete from wf.timer t where t.node_execution_id = any (v_timed);
+    end if;
 end
 $$;
 
@@ -196,6 +212,7 @@ begin
           from (select s.ordinal, s.seq, s.workflow_instance_id, s.iteration_no, s.item_json,
                        s.node_execution_id as parent_execution_id, n.node_id, n.node_key,
                        n.node_type, n.opens_scope, n.loop_item_name, n.loop_index_name,
+                       case when n.node_type <> 'ACTION' then n.timeout_ms end as timeout_ms,
                        p.scope_id as parent_scope_id,
                        case when n.parent_type in ('PARALLEL', 'FOREACH')
                             then p.node_execution_id else p.join_parent_id end as join_parent_id
@@ -217,6 +234,11 @@ begin
         select x.new_id, x.parent_scope_id, x.workflow_instance_id, x.node_key
           from started x
          where x.opens_scope
+    ), timers as (
+        insert into wf.timer (node_execution_id, workflow_instance_id, due_at)
+        select x.new_id, x.workflow_instance_id, p_now + x.timeout_ms * interval '1 millisecond'
+          from started x
+         where x.timeout_ms is not null
     ), items as (
         insert into wf.scope_variable (scope_id, name, value_json)
         select x.new_id, x.loop_item_name, x.item_json
@@ -318,7 +340,7 @@ begin
         when 'ACTION' then
             return array(select s from wf.wf_action_activate(p_entries, p_now) s);
         when 'SEQUENCE' then
-            return array(select s from wf.wf_sequence_activate(p_entries) s);
+            return array(select s from wf.wf_sequence_activate(p_entries, p_now) s);
         when 'PARALLEL' then
             return array(select s from wf.wf_parallel_activate(p_entries) s);
         when 'IF' then
@@ -344,7 +366,9 @@ begin
         when 'IN_WHILE' then
             return wf.wf_while_continue(p_entries);
         when 'IN_PARALLEL', 'IN_FOREACH', 'JOIN' then
-            return array(select s from wf.wf_join_continue(p_entries) s);
+            return wf.wf_join_continue(p_entries, p_now);
+        when 'IN_WAIT_EVENT' then
+            return wf.wf_wait_continue(p_entries);
         when 'IN_INSTANCE' then
             perform wf.wf_finish_instance(a.workflow_instance_id, a.node_execution_id, p_now)
                from unnest(p_entries) a;
@@ -353,7 +377,8 @@ begin
 end
 $$;
 
--- Entries that still count: an execution that is open, or one that ended under a parent that is.
+-- Entries that still count: an execution that is open, or one that ended under a parent that is and
+-- is not closing. A time that is up counts while nothing else has decided.
 create or replace function wf.wf_engine_alive(p_entries wf.agenda_entry[])
 returns wf.agenda_entry[]
 language sql stable set search_path = pg_catalog, pg_temp as $$
@@ -362,8 +387,12 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
       join wf.node_execution e on e.node_execution_id = a.node_execution_id
       left join wf.node_execution p on p.node_execution_id = e.parent_execution_id
      where case when a.kind = 'A' then e.status in ('READY', 'RUNNING')
+                when a.kind = 'T' then e.status in ('READY', 'RUNNING') and not exists (
+                    select 1 from wf.pending_end q where q.node_execution_id = e.node_execution_id)
                 when e.parent_execution_id = 0 then true
-                else p.status = 'RUNNING' end
+                else p.status = 'RUNNING' and not exists (
+                    select 1 from wf.pending_end q
+                     where q.node_execution_id = e.parent_execution_id and q.phase = 'WAITING') end
 $$;
 
 -- Splits the ended children of joins: held are those whose counter existed before this call and
@@ -479,9 +508,9 @@ begin
 end
 $$;
 
--- One level. Entries that cannot close other work are taken as one set; a failure is taken alone,
--- after the earlier and before the later entries, and what it closed is dropped from the later ones
--- (R12).
+-- One level. Entries that cannot close other work are taken as one set; one that may (F, J, T) is
+-- taken alone, after the earlier and before the later entries, and what it closed is dropped from the
+-- later ones (R12).
 create or replace function wf.wf_engine_level(
     p_level wf.agenda_entry[], p_first_new_id bigint, p_exclusive bigint[], p_work_left bigint,
     p_work_limit bigint, p_now timestamptz,
@@ -492,7 +521,7 @@ language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
     v_level  wf.agenda_entry[] := p_level;
     v_set    wf.agenda_entry[];
-    v_failed wf.agenda_entry;
+    v_closer wf.agenda_entry;
     v_done   record;
 begin
     next_level := '{}';
@@ -501,12 +530,12 @@ begin
     work_left := p_work_left;
     has_closed := false;
     loop
-        select a.* into v_failed
-          from unnest(v_level) a where a.kind = 'F' order by a.ordinal limit 1;
+        select a.* into v_closer
+          from unnest(v_level) a where a.kind in ('F', 'J', 'T') order by a.ordinal limit 1;
         v_set := v_level;
-        if v_failed.ordinal is not null then
+        if v_closer.ordinal is not null then
             v_set := array(select a from unnest(v_level) a
-                            where a.ordinal < v_failed.ordinal order by a.ordinal);
+                            where a.ordinal < v_closer.ordinal order by a.ordinal);
         end if;
         if cardinality(v_set) > 0 then
             select * into v_done
@@ -517,17 +546,17 @@ begin
             waits := waits || v_done.waits;
             work_left := v_done.work_left;
         end if;
-        exit when v_failed.ordinal is null;
-        if v_failed.workflow_instance_id <> all (p_exclusive) then
+        exit when v_closer.ordinal is null;
+        if v_closer.workflow_instance_id <> all (p_exclusive) then
             raise exception 'the gate of instance % is needed exclusive',
-                v_failed.workflow_instance_id
-                using errcode = 'WFX01', detail = v_failed.workflow_instance_id::text;
+                v_closer.workflow_instance_id
+                using errcode = 'WFX01', detail = v_closer.workflow_instance_id::text;
         end if;
         next_level := next_level || wf.wf_engine_apply(
-            array(select s from wf.wf_close_failed(v_failed, p_now) s), p_now);
+            array(select s from wf.wf_engine_close(v_closer, p_now) s), p_now);
         has_closed := true;
         v_level := wf.wf_engine_alive(
-            array(select a from unnest(v_level) a where a.ordinal > v_failed.ordinal));
+            array(select a from unnest(v_level) a where a.ordinal > v_closer.ordinal));
         exit when cardinality(v_level) = 0;
     end loop;
     if has_closed then

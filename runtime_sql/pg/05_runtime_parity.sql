@@ -1,4 +1,4 @@
--- Expressions, references and templates. Twin: mssql/05_runtime_parity.sql
+-- References: what `var`, `ctx`, `out`, `code` and `event` name. Twin: mssql/05_runtime_parity.sql
 --
 -- A program (compiler/spec.py) is a postfix list of instructions; wf.wf_eval_expression runs it
 -- with one loop over a stack. wf.wf_resolve_reference finds what `var`, `ctx`, `out`, `code` and
@@ -259,6 +259,37 @@ begin
 end
 $$;
 
+-- `ctx.error` (S6.9): the error that the nearest on_error or finally around the reader handles; null
+-- outside of one, and in a finally after success or cancellation.
+create or replace function wf.wf_error_entry(p_execution_id bigint) returns jsonb
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+declare
+    v_row record;
+    v_id  bigint := p_execution_id;
+begin
+    loop
+        select e.parent_execution_id, e.workflow_instance_id, n.edge_kind into v_row
+          from wf.node_execution e
+          join wf.workflow_node n on n.node_id = e.node_id
+         where e.node_execution_id = v_id;
+        if not found then
+            return null;
+        end if;
+        exit when v_row.edge_kind in ('ON_ERROR', 'FINALLY');
+        v_id := v_row.parent_execution_id;
+    end loop;
+    return (
+        select jsonb_build_object('code', p.result_code, 'engine_code', p.engine_error_code,
+                   'message', coalesce(p.engine_error_message, ''), 'node', n.node_key,
+                   'path', wf.wf_execution_path(p.error_execution_id))
+          from wf.pending_end p
+          join wf.node_execution o on o.node_execution_id = p.error_execution_id
+          join wf.workflow_node n on n.node_id = o.node_id
+         where p.node_execution_id = v_row.parent_execution_id
+           and p.verdict = 'FAIL' and not p.is_cancelled);
+end
+$$;
+
 -- What a `ctx` reference starts from (R27): value_json, null when it is not there, and how many of
 -- its steps that took (`task` takes key and field, `parent` its field).
 create or replace function wf.wf_context_entry(
@@ -280,6 +311,8 @@ begin
                 select t.value_json into value_json
                   from wf.wf_try_task_result_code(p_execution_id, p_steps ->> 0) t;
             end if;
+        when 'error' then
+            value_json := wf.wf_error_entry(p_execution_id);
         when 'item', 'index', 'iterationNo' then
             value_json := wf.wf_loop_entry(p_execution_id, p_root);
         when 'parent' then

@@ -118,9 +118,14 @@ declare
     v_wait  wf.event_wait;
     v_event jsonb := wf.wf_event_document(p_event_id);
     v_error record;
-    v_kind  text := 'S';
+    v_kind  text;
 begin
     delete from wf.event_wait w where w.node_execution_id = p_node_execution_id returning w.* into v_wait;
+    delete from wf.timer t where t.node_execution_id = p_node_execution_id;
+    select case when n.success_may_close then 'J' else 'S' end into v_kind
+      from wf.node_execution e
+      join wf.workflow_node n on n.node_id = e.node_id
+     where e.node_execution_id = p_node_execution_id;
     update wf.node_execution e
        set status = 'SUCCEEDED', result_code = 0, output_json = v_event -> 'payload', ended_at = p_now
      where e.node_execution_id = p_node_execution_id;
@@ -215,6 +220,10 @@ declare
 begin
     perform wf.wf_take_gates(p_gates, p_gates);
     v_now := wf.wf_now();
+    -- A time-out that is due wins over the event (R21).
+    perform wf.wf_apply_due(i.workflow_instance_id, v_now)
+       from wf.workflow_instance i
+      where i.workflow_instance_id = any (p_gates) and i.status = 'RUNNING';
     perform wf.wf_take_route(p_event_type, p_correlation_key);
     insert into wf.event as v (event_type, source, idempotency_key, correlation_key, payload_json,
                                occurred_at, ingested_at)

@@ -115,6 +115,12 @@ begin
       from wf.workflow_instance i
       join wf.workflow_version v on v.workflow_version_id = i.workflow_version_id
      where i.workflow_instance_id = p_workflow_instance_id;
+    insert into wf.timer (node_execution_id, workflow_instance_id, due_at)
+    select v_root, i.workflow_instance_id, p_now + n.timeout_ms * interval '1 millisecond'
+      from wf.workflow_instance i
+      join wf.workflow_version v on v.workflow_version_id = i.workflow_version_id
+      join wf.workflow_node n on n.node_id = v.root_node_id
+     where i.workflow_instance_id = p_workflow_instance_id and n.timeout_ms is not null;
     update wf.workflow_instance i
        set status = 'RUNNING', started_at = p_now, root_execution_id = v_root
      where i.workflow_instance_id = p_workflow_instance_id;

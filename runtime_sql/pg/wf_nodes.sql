@@ -14,7 +14,7 @@ begin
     return query
     with built as materialized (
         select a.ordinal, a.node_execution_id, a.workflow_instance_id, e.node_id, n.action_id,
-               coalesce(n.priority, 0) + i.priority as priority,
+               coalesce(n.priority, 0) + i.priority as priority, coalesce(n.delay_ms, 0) as delay_ms,
                b.value_json, b.error_code, b.error_message
           from unnest(p_entries) a
           join wf.node_execution e on e.node_execution_id = a.node_execution_id
@@ -25,7 +25,7 @@ begin
         insert into wf.task (node_execution_id, workflow_instance_id, node_id, action_id, priority,
                              available_at, is_claimable, input_json)
         select b.node_execution_id, b.workflow_instance_id, b.node_id, b.action_id, b.priority,
-               p_now, true, b.value_json
+               p_now + b.delay_ms * interval '1 millisecond', b.delay_ms = 0, b.value_json
           from built b
          where b.error_code is null
          order by b.ordinal
@@ -39,16 +39,17 @@ end
 $$;
 
 -- SEQUENCE: its first child; without children it ends at once, after the `set` or `fail` that it
--- carries.
-create or replace function wf.wf_sequence_activate(p_entries wf.agenda_entry[])
-returns setof wf.agenda_step
+-- carries, or when its `sleep` is over (wf_timers.sql).
+create or replace function wf.wf_sequence_activate(
+    p_entries wf.agenda_entry[], p_now timestamptz
+) returns setof wf.agenda_step
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
     v_row   record;
     v_error record;
 begin
     for v_row in
-        select a.*, n.node_id, n.first_child_id, n.has_output_bindings,
+        select a.*, n.node_id, n.first_child_id, n.has_output_bindings, n.delay_ms,
                n.attributes_json -> 'fail' as fail_json
           from unnest(p_entries) a
           join wf.node_execution e on e.node_execution_id = a.node_execution_id
@@ -64,6 +65,12 @@ begin
         if v_row.fail_json is not null then
             return next wf.wf_fail_statement(v_row.ordinal, v_row.node_execution_id,
                                              v_row.workflow_instance_id, v_row.fail_json);
+            continue;
+        end if;
+        if v_row.delay_ms is not null then
+            insert into wf.timer (node_execution_id, workflow_instance_id, due_at)
+            values (v_row.node_execution_id, v_row.workflow_instance_id,
+                    p_now + v_row.delay_ms * interval '1 millisecond');
             continue;
         end if;
         if v_row.has_output_bindings then
@@ -113,10 +120,13 @@ returns setof wf.agenda_step
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
     insert into wf.join_counter (node_execution_id, workflow_instance_id, join_parent_id,
-                                 total_count, next_index, open_count)
+                                 total_count, next_index, open_count, needed_count,
+                                 allowed_failures, keeps_going)
     select a.node_execution_id, a.workflow_instance_id, e.join_parent_id, n.child_count,
            least(n.child_count, coalesce(n.branch_limit, n.child_count)),
-           least(n.child_count, coalesce(n.branch_limit, n.child_count))
+           least(n.child_count, coalesce(n.branch_limit, n.child_count)),
+           n.needed_count, n.child_count - least(n.child_count, coalesce(n.needed_count, n.child_count)),
+           n.attributes_json ? 'keep_going'
       from unnest(p_entries) a
       join wf.node_execution e on e.node_execution_id = a.node_execution_id
       join wf.workflow_node n on n.node_id = e.node_id
@@ -328,18 +338,36 @@ $$;
 
 -- Continuation: what follows when a child has succeeded -------------------------------------------
 
--- The next child of the SEQUENCE, or its end.
+-- The next child of the SEQUENCE, or its end; by way of its finally, if it has one.
 create or replace function wf.wf_sequence_continue(p_entries wf.agenda_entry[])
 returns wf.agenda_step[]
-language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    v_steps wf.agenda_step[];
+    v_done  wf.agenda_entry[];
 begin
-    return array(
-        select row(s.ordinal, 0, case when n.next_node_id is null then 'SUCCEED' else 'START' end,
-                   e.parent_execution_id, s.workflow_instance_id, n.next_node_id, 0, null,
-                   case when n.next_node_id is null then 0 end, null, null, null)::wf.agenda_step
-          from unnest(p_entries) s
-          join wf.node_execution e on e.node_execution_id = s.node_execution_id
-          join wf.workflow_node n on n.node_id = e.node_id);
+    select array_agg(row(s.ordinal, 0, case when n.next_node_id is null then 'SUCCEED' else 'START' end,
+                         e.parent_execution_id, s.workflow_instance_id, n.next_node_id, 0, null,
+                         case when n.next_node_id is null then 0 end, null, null, null
+                        )::wf.agenda_step) filter (where c.is_plain),
+           array_agg(s::wf.agenda_entry order by s.ordinal) filter (where not c.is_plain)
+      into v_steps, v_done
+      from unnest(p_entries) s
+      join wf.node_execution e on e.node_execution_id = s.node_execution_id
+      join wf.workflow_node n on n.node_id = e.node_id
+      join wf.workflow_node p on p.node_id = n.parent_node_id
+     cross join lateral (select n.edge_kind = 'SEQUENCE'
+        and (n.next_node_id is not null or p.finally_node_id is null) as is_plain) c;
+    if v_done is not null then
+        v_steps := v_steps || array(
+            select d
+              from unnest(v_done) s
+              join wf.node_execution e on e.node_execution_id = s.node_execution_id
+              join wf.workflow_node n on n.node_id = e.node_id
+             cross join lateral wf.wf_sequence_done(s.ordinal, s.node_execution_id, n.edge_kind) d
+             order by s.ordinal);
+    end if;
+    return v_steps;
 end
 $$;
 
@@ -386,59 +414,33 @@ begin
 end
 $$;
 
--- PARALLEL and FOREACH: takes the ended children off the counters. For each child a next one starts
--- while there are any; the join ends when none is open and none is left to start.
--- Locks: one counter row after the other, in the order of p_entries; wf.wf_engine_run hands
--- counters of instances held shared in descending order (R1).
-create or replace function wf.wf_join_continue(p_entries wf.agenda_entry[])
-returns setof wf.agenda_step
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-declare
-    v_row     record;
-    v_counter wf.join_counter;
+-- A WAIT_EVENT ends with its timeout body, with result code 1 (S8.5).
+create or replace function wf.wf_wait_continue(p_entries wf.agenda_entry[])
+returns wf.agenda_step[]
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 begin
-    for v_row in
-        select s.ordinal, s.workflow_instance_id, e.parent_execution_id, n.parent_node_id,
-               n.parent_type, n.node_id
+    return array(
+        select wf.wf_succeed_step(s.ordinal, e.parent_execution_id, s.workflow_instance_id, 1)
           from unnest(p_entries) s
-          join wf.node_execution e on e.node_execution_id = s.node_execution_id
-          join wf.workflow_node n on n.node_id = e.node_id
-         order by s.ordinal
-    loop
-        update wf.join_counter c
-           set open_count = c.open_count - case when c.next_index < c.total_count then 0 else 1 end,
-               last_started = case when c.next_index < c.total_count then c.next_index end,
-               next_index = least(c.next_index + 1, c.total_count),
-               succeeded_count = c.succeeded_count + 1
-         where c.node_execution_id = v_row.parent_execution_id
-        returning c.* into v_counter;
-        if v_counter.last_started is not null then
-            return query select * from wf.wf_join_start_next(
-                v_row.ordinal, v_row.parent_execution_id, v_row.workflow_instance_id,
-                v_row.parent_node_id, v_row.parent_type, v_counter.last_started);
-        elsif v_counter.open_count = 0 then
-            return next row(v_row.ordinal, 0, 'SUCCEED', v_row.parent_execution_id,
-                            v_row.workflow_instance_id, null, null, null, 0, null, null, null
-                           )::wf.agenda_step;
-        end if;
-    end loop;
+          join wf.node_execution e on e.node_execution_id = s.node_execution_id);
 end
 $$;
 
--- The child or iteration number p_index of a PARALLEL or FOREACH, as a START step.
-create or replace function wf.wf_join_start_next(
-    p_ordinal integer, p_parent_execution_id bigint, p_workflow_instance_id bigint,
-    p_parent_node_id bigint, p_parent_type text, p_index integer
-) returns setof wf.agenda_step
-language sql stable set search_path = pg_catalog, pg_temp as $$
-    select row(p_ordinal, 0, 'START', p_parent_execution_id, p_workflow_instance_id, c.node_id,
-               case when p_parent_type = 'FOREACH' then p_index else 0 end, f.item_json,
-               null, null, null, null)::wf.agenda_step
-      from wf.workflow_node c
-      left join wf.foreach_item f
-        on f.node_execution_id = p_parent_execution_id and f.iteration_no = p_index
-     where c.parent_node_id = p_parent_node_id
-       and c.child_order = case when p_parent_type = 'FOREACH' then 0 else p_index end
+-- PARALLEL and FOREACH: takes the ended children off their counters, one after the other in the order
+-- of p_entries; wf.wf_engine_run hands counters of instances held shared in descending order (R1).
+create or replace function wf.wf_join_continue(p_entries wf.agenda_entry[], p_now timestamptz)
+returns wf.agenda_step[]
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    v_entry wf.agenda_entry;
+    v_steps wf.agenda_step[] := '{}';
+begin
+    foreach v_entry in array p_entries loop
+        v_steps := v_steps || array(
+            select s from wf.wf_join_ended(v_entry.ordinal, v_entry.node_execution_id, true, p_now) s);
+    end loop;
+    return v_steps;
+end
 $$;
 
 -- Completion --------------------------------------------------------------------------------------

@@ -327,11 +327,24 @@ begin
            branch_limit = case n.node_type
                when 'PARALLEL' then (n.attributes_json ->> 'limit')::integer
                when 'FOREACH' then coalesce((n.attributes_json ->> 'parallel')::integer, 1) end,
+           needed_count = case when n.node_type = 'PARALLEL'
+               then (n.attributes_json ->> 'join')::integer end,
+           on_error_node_id = (select c.node_id from wf.workflow_node c
+                                where c.parent_node_id = n.node_id and c.edge_kind = 'ON_ERROR'),
+           finally_node_id = (select c.node_id from wf.workflow_node c
+                               where c.parent_node_id = n.node_id and c.edge_kind = 'FINALLY'),
+           timeout_node_id = (select c.node_id from wf.workflow_node c
+                               where c.parent_node_id = n.node_id and c.edge_kind = 'TIMEOUT'),
            priority = coalesce((n.attributes_json ->> 'priority')::integer, 0),
            lease_ms = (n.attributes_json ->> 'lease_ms')::bigint,
-           may_close = false
+           delay_ms = coalesce((n.attributes_json ->> 'delay_ms')::bigint,
+                               (n.attributes_json ->> 'sleep_ms')::bigint),
+           timeout_ms = coalesce((n.attributes_json ->> 'timeout_ms')::bigint, r.timeout_ms),
+           retry_json = n.attributes_json -> 'retry'
       from wf.workflow_node o
       left join wf.workflow_action a on a.action_name = o.action_name
+      left join wf.workflow_action_revision r
+        on r.action_name = o.action_name and r.revision = o.action_revision
      where n.workflow_version_id = p_workflow_version_id and o.node_id = n.node_id;
 
     -- The loop variables of a body stand in the attributes of its loop.
@@ -342,10 +355,15 @@ begin
      where b.workflow_version_id = p_workflow_version_id and b.edge_kind = 'BODY'
        and p.node_id = b.parent_node_id;
 
+    perform wf.wf_derive_closing(p_workflow_version_id);
+
     update wf.workflow_version v
        set root_node_id = (select n.node_id from wf.workflow_node n
                             where n.workflow_version_id = v.workflow_version_id
                               and n.parent_node_id is null),
+           has_deadlines = exists (select 1 from wf.workflow_node n
+                                    where n.workflow_version_id = v.workflow_version_id
+                                      and n.timeout_ms is not null),
            -- Where no expression is evaluated after a submit, none can fail late, and the submit
            -- needs no savepoint.
            may_fail_late = v.outputs_json <> '[]'
@@ -354,8 +372,37 @@ begin
                              and (n.has_input_bindings or n.has_output_bindings
                                   or n.has_scope_defaults or n.collect_node_id is not null
                                   or n.node_type not in ('ACTION', 'SEQUENCE', 'PARALLEL')
-                                  or n.attributes_json ? 'fail'))
+                                  or n.attributes_json ?| array['fail', 'keep_going']
+                                  or n.needed_count is not null
+                                  or n.on_error_node_id is not null
+                                  or n.finally_node_id is not null or n.timeout_ms is not null))
      where v.workflow_version_id = p_workflow_version_id;
+end
+$$;
+
+-- Which successes may close other work: those of a PARALLEL's branches when fewer than all are
+-- needed and it does not keep going, and so every completion below such a branch (R1).
+create or replace function wf.wf_derive_closing(p_workflow_version_id bigint) returns void
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+begin
+    update wf.workflow_node c
+       set success_may_close = coalesce(p.node_type = 'PARALLEL'
+               and p.needed_count < p.child_count
+               and not p.attributes_json ? 'keep_going', false)
+      from wf.workflow_node n
+      left join wf.workflow_node p on p.node_id = n.parent_node_id
+     where n.workflow_version_id = p_workflow_version_id and c.node_id = n.node_id;
+    with recursive closing as (
+        select n.node_id, n.success_may_close as may_close
+          from wf.workflow_node n
+         where n.workflow_version_id = p_workflow_version_id and n.parent_node_id is null
+        union all
+        select c.node_id, t.may_close or c.success_may_close
+          from closing t
+          join wf.workflow_node c on c.parent_node_id = t.node_id
+    )
+    update wf.workflow_node n set may_close = t.may_close
+      from closing t where n.node_id = t.node_id;
 end
 $$;
 

@@ -33,6 +33,7 @@ SCRIPTS: dict[Dialect, tuple[str, ...]] = {
         "wf_timers.sql",
         "wf_event_plane.sql",
         "wf_instances.sql",
+        "wf_dispatch.sql",
         "wf_worker_api.sql",
         "wf_reclaim_expired_leases.sql",
         "wf_publish_workflow_version.sql",

@@ -115,7 +115,8 @@ create unique index uq_node_execution_place on wf.node_execution
     (workflow_instance_id, parent_execution_id, node_id, iteration_no);
 create sequence wf.node_execution_id_seq as bigint start with 1 increment by 1 cache 100;
 
--- READY and leased ACTIONs, and nothing else: a row goes when its execution ends.
+-- READY and leased ACTIONs, and nothing else: a row goes when its execution ends. The dispatch
+-- columns are copied when the ACTION is activated, so a change of the catalog touches later ones (R24).
 -- is_claimable: due and not paused; kept by the maintenance pass, so that the claim index holds
 -- only what can be claimed (R15).
 create table wf.task (
@@ -128,6 +129,11 @@ create table wf.task (
     is_claimable          bit not null,
     pinned_worker_id      nvarchar(200) collate Latin1_General_100_BIN2 null,
     affinity_key          nvarchar(200) collate Latin1_General_100_BIN2 null,
+    max_per_worker        int null,
+    is_exclusive          bit not null constraint df_task_is_exclusive default 0,
+    prefers_previous      bit not null constraint df_task_prefers_previous default 0,
+    prefers_group         bit not null constraint df_task_prefers_group default 0,
+    requires_previous     bit not null constraint df_task_requires_previous default 0,
     attempt_no            int not null constraint df_task_attempt_no default 0,
     delivery_count        int not null constraint df_task_delivery_count default 0,
     worker_id             nvarchar(200) collate Latin1_General_100_BIN2 null,
@@ -279,11 +285,15 @@ create table wf.scope_variable (
     constraint ck_scope_variable_value_json check (isjson(N'[' + value_json + N']') = 1)
 );
 
--- Which worker did the last task of an affinity key in an instance; released_at frees the pin.
+-- Which worker completed the last task of an affinity key in an instance, and the last one whose
+-- action requires the previous worker: later such tasks of the key are pinned to it. released_at
+-- frees the pin.
 create table wf.affinity (
     workflow_instance_id  bigint not null,
     affinity_key          nvarchar(200) collate Latin1_General_100_BIN2 not null,
     worker_id             nvarchar(200) collate Latin1_General_100_BIN2 not null,
+    pinned_worker_id      nvarchar(200) collate Latin1_General_100_BIN2 null,
+    pinned_action_id      bigint null,
     released_at           datetime2(3) null,
     constraint pk_affinity primary key (workflow_instance_id, affinity_key)
 );

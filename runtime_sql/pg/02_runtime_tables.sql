@@ -100,7 +100,8 @@ create unique index uq_node_execution_place on wf.node_execution
     (workflow_instance_id, parent_execution_id, node_id, iteration_no);
 create sequence wf.node_execution_id_seq as bigint cache 1 owned by wf.node_execution.node_execution_id;
 
--- READY and leased ACTIONs, and nothing else: a row goes when its execution ends.
+-- READY and leased ACTIONs, and nothing else: a row goes when its execution ends. The dispatch
+-- columns are copied when the ACTION is activated, so a change of the catalog touches later ones (R24).
 -- is_claimable: due and not paused; kept by the maintenance pass, so that the claim index holds
 -- only what can be claimed (R15).
 create table wf.task (
@@ -113,6 +114,11 @@ create table wf.task (
     is_claimable          boolean      not null,
     pinned_worker_id      text,
     affinity_key          text,
+    max_per_worker        integer,
+    is_exclusive          boolean      not null default false,
+    prefers_previous      boolean      not null default false,
+    prefers_group         boolean      not null default false,
+    requires_previous     boolean      not null default false,
     attempt_no            integer      not null default 1,
     delivery_count        integer      not null default 0,
     worker_id             text,
@@ -257,11 +263,15 @@ create table wf.scope_variable (
     constraint pk_scope_variable primary key (scope_id, name)
 ) with (fillfactor = 70);
 
--- Which worker did the last task of an affinity key in an instance; released_at frees the pin.
+-- Which worker completed the last task of an affinity key in an instance, and the last one whose
+-- action requires the previous worker: later such tasks of the key are pinned to it. released_at
+-- frees the pin.
 create table wf.affinity (
     workflow_instance_id  bigint       not null,
     affinity_key          text         not null,
     worker_id             text         not null,
+    pinned_worker_id      text,
+    pinned_action_id      bigint,
     released_at           timestamptz,
     constraint pk_affinity primary key (workflow_instance_id, affinity_key)
 );

@@ -6,7 +6,8 @@
 
 -- Activation: one handler per node type ---------------------------------------------------------
 
--- ACTION: builds the input and queues the task. A failure to build fails the node (S4.1).
+-- ACTION: builds the input and queues the task, with its dispatch columns (wf_dispatch.sql). A failure
+-- to build fails the node (S4.1).
 create or replace function wf.wf_action_activate(p_entries wf.agenda_entry[], p_now timestamptz)
 returns setof wf.agenda_step
 language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -15,6 +16,8 @@ begin
     with built as materialized (
         select a.ordinal, a.node_execution_id, a.workflow_instance_id, e.node_id, n.action_id,
                coalesce(n.priority, 0) + i.priority as priority, coalesce(n.delay_ms, 0) as delay_ms,
+               i.status = 'RUNNING' as is_running,
+               n.attributes_json -> 'dispatch' as overrides_json,
                b.value_json, b.error_code, b.error_message
           from unnest(p_entries) a
           join wf.node_execution e on e.node_execution_id = a.node_execution_id
@@ -23,10 +26,17 @@ begin
          cross join lateral wf.wf_build_input_json_for_action(a.node_execution_id) b
     ), queued as (
         insert into wf.task (node_execution_id, workflow_instance_id, node_id, action_id, priority,
-                             available_at, is_claimable, input_json)
+                             available_at, is_claimable, input_json, affinity_key, max_per_worker,
+                             is_exclusive, prefers_previous, prefers_group, requires_previous,
+                             pinned_worker_id)
         select b.node_execution_id, b.workflow_instance_id, b.node_id, b.action_id, b.priority,
-               p_now + b.delay_ms * interval '1 millisecond', b.delay_ms = 0, b.value_json
+               p_now + b.delay_ms * interval '1 millisecond', b.delay_ms = 0 and b.is_running,
+               b.value_json, d.affinity_key, d.max_per_worker, d.is_exclusive, d.prefers_previous,
+               d.prefers_group, d.requires_previous,
+               wf.wf_pinned_worker(b.workflow_instance_id, b.action_id, d.affinity_key,
+                                   d.requires_previous and not d.is_exclusive)
           from built b
+         cross join lateral wf.wf_dispatch_of(b.action_id, b.overrides_json, b.value_json) d
          where b.error_code is null
          order by b.ordinal
     )

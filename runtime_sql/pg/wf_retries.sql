@@ -55,7 +55,8 @@ begin
     update wf.task t
        set worker_id = null, lease_until = null, claimed_at = null, deadline_at = null,
            attempt_no = t.attempt_no + 1, delivery_count = 0,
-           available_at = v_due, is_claimable = v_due <= p_now
+           available_at = v_due,
+           is_claimable = t.is_claimable and v_due <= p_now
      where t.node_execution_id = p_task.node_execution_id;
 end
 $$;

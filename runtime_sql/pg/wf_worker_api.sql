@@ -44,8 +44,7 @@ begin
 end
 $$;
 
--- Takes up to p_max_tasks tasks that this worker may do, best first: priority, then the longest
--- available, then id (semantics §10).
+-- Takes up to p_max_tasks tasks that this worker may do, best first (wf_dispatch.sql has the rules).
 -- p_capability narrows to one of the worker's capabilities; null means all of them.
 -- Locks: the worker's row (claims of one worker queue, of different workers never do), then task
 -- rows with SKIP LOCKED. Never a gate.
@@ -63,10 +62,9 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
-    v_now     timestamptz;
-    v_state   text;
-    v_task_id bigint;
-    v_taken   bigint[] := '{}';
+    v_now   timestamptz;
+    v_state text;
+    v_taken bigint[] := '{}';
 begin
     perform wf.wf_worker_authenticate(p_worker_id, p_worker_token);
     if p_max_tasks is null or p_max_tasks not between 1 and 1000 then
@@ -83,20 +81,7 @@ begin
     insert into wf.worker_presence (worker_id, last_seen_at) values (p_worker_id, v_now)
         on conflict (worker_id) do update set last_seen_at = excluded.last_seen_at;
     if v_state = 'ACTIVE' then
-        for v_task_id in
-            select c.node_execution_id
-              from wf.wf_claim_candidates(p_worker_id, p_capability, p_max_tasks + 16) c
-        loop
-            exit when cardinality(v_taken) >= p_max_tasks;
-            -- By primary key, and re-checked by worker_id alone: a condition that repeats the claim
-            -- index's would make the planner read that index again.
-            perform 1 from wf.task t
-              where t.node_execution_id = v_task_id and t.worker_id is null
-                for update skip locked;
-            if found then
-                v_taken := v_taken || v_task_id;
-            end if;
-        end loop;
+        v_taken := wf.wf_claim_lock(p_worker_id, p_capability, p_max_tasks);
     end if;
     return query
     with leased as (
@@ -122,45 +107,6 @@ begin
       join wf.workflow_action a on a.action_id = l.action_id
      order by array_position(v_taken, l.node_execution_id);
 end
-$$;
-
--- Candidates of a claim, best first, read without a lock: of each action that the worker may take,
--- the first p_heads rows of the claim index, and of the rows pinned to it (R15).
-create or replace function wf.wf_claim_candidates(
-    p_worker_id text, p_capability text, p_heads integer
-) returns table (node_execution_id bigint)
-language sql stable set search_path = pg_catalog, pg_temp as $$
-    with mine as materialized (
-        select a.action_id
-          from wf.workflow_action a
-         where not a.paused
-           and (p_capability is null or a.capability = p_capability)
-           and exists (select 1 from wf.worker_capability c
-                        where c.worker_id = p_worker_id and c.capability in (a.capability, '*'))
-    ), heads as materialized (
-        select h.node_execution_id, h.priority, h.available_at
-          from mine m
-         cross join lateral (
-            select t.node_execution_id, t.priority, t.available_at
-              from wf.task t
-             where t.action_id = m.action_id
-               and t.is_claimable and t.worker_id is null and t.pinned_worker_id is null
-             order by t.priority desc, t.available_at, t.node_execution_id
-             limit p_heads) h
-        union all
-        select h.node_execution_id, h.priority, h.available_at
-          from mine m
-         cross join lateral (
-            select t.node_execution_id, t.priority, t.available_at
-              from wf.task t
-             where t.pinned_worker_id = p_worker_id and t.action_id = m.action_id
-               and t.is_claimable and t.worker_id is null
-             order by t.priority desc, t.available_at, t.node_execution_id
-             limit p_heads) h
-    )
-    select h.node_execution_id
-      from heads h
-     order by h.priority desc, h.available_at, h.node_execution_id
 $$;
 
 -- One task, as exactly one row: the task's columns are null when there is none. See the batch form.
@@ -292,6 +238,7 @@ declare
     v_id    bigint;
     v_done  integer[];
     v_again integer[];
+    v_keys  bigint[];
     v_level wf.agenda_entry[];
 begin
     perform wf.wf_take_gates(p_instances, p_exclusive);
@@ -328,15 +275,19 @@ begin
          where e.node_execution_id = g.node_execution_id
         returning g.position, e.node_execution_id, e.workflow_instance_id,
                   case when g.result_code < 0 then 'F'
-                       when n.success_may_close then 'J' else 'S' end as kind
+                       when n.success_may_close then 'J' else 'S' end as kind,
+                  g.affinity_key
     )
     select coalesce(array_agg(row(x.position, x.node_execution_id, x.workflow_instance_id, x.kind)
                               ::wf.agenda_entry order by x.position), '{}'),
-           coalesce(array_agg(x.position), '{}')
-      into v_level, v_done
+           coalesce(array_agg(x.position), '{}'),
+           coalesce(array_agg(x.node_execution_id) filter (
+               where x.affinity_key is not null and x.kind <> 'F'), '{}')
+      into v_level, v_done, v_keys
       from ended x;
     v_level := wf.wf_complete_items(v_level);
     if cardinality(v_level) > 0 then
+        perform wf.wf_remember_workers(v_keys);
         perform wf.wf_engine_run(v_level, p_exclusive, v_now);
     end if;
     return query

@@ -36,6 +36,7 @@ SCRIPTS: dict[Dialect, tuple[str, ...]] = {
         "wf_dispatch.sql",
         "wf_worker_api.sql",
         "wf_reclaim_expired_leases.sql",
+        "wf_verify_programs.sql",
         "wf_publish_workflow_version.sql",
         "99_permissions.sql",
     ),

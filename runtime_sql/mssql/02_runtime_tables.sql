@@ -94,6 +94,7 @@ create table wf.node_execution (
     engine_error_message  nvarchar(max) collate Latin1_General_100_BIN2 null,
     error_execution_id    bigint null,
     last_token            bigint null,
+    answered_code         int null,
     answer                nvarchar(20) collate Latin1_General_100_BIN2 null,
     worker_id             nvarchar(200) collate Latin1_General_100_BIN2 null,
     completed_by          nvarchar(max) collate Latin1_General_100_BIN2 null,
@@ -134,7 +135,7 @@ create table wf.task (
     prefers_previous      bit not null constraint df_task_prefers_previous default 0,
     prefers_group         bit not null constraint df_task_prefers_group default 0,
     requires_previous     bit not null constraint df_task_requires_previous default 0,
-    attempt_no            int not null constraint df_task_attempt_no default 0,
+    attempt_no            int not null constraint df_task_attempt_no default 1,
     delivery_count        int not null constraint df_task_delivery_count default 0,
     worker_id             nvarchar(200) collate Latin1_General_100_BIN2 null,
     lease_token           bigint not null constraint df_task_lease_token default 0,
@@ -184,8 +185,9 @@ create table wf.node_attempt (
 );
 
 -- Joins are decided by this counter, never by counting siblings. open_count: children started and
--- not ended. next_index: the first child or iteration not started yet. join_parent_id is the next
--- counter above (R1 has the order in which counters are touched).
+-- not ended. next_index: the first child or iteration not started yet. last_started: the one that
+-- the latest update started, if it did. join_parent_id is the next counter above (R1 has the order
+-- in which counters are touched).
 create table wf.join_counter (
     node_execution_id     bigint not null,
     workflow_instance_id  bigint not null,

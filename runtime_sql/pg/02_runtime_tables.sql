@@ -82,6 +82,7 @@ create table wf.node_execution (
     engine_error_message  text,
     error_execution_id    bigint,
     last_token            bigint,
+    answered_code         integer,
     answer                text,
     worker_id             text,
     completed_by          text,

@@ -63,6 +63,24 @@ begin
 end
 $$;
 
+-- The steps that handlers answer most.
+create or replace function wf.wf_start_step(
+    p_ordinal integer, p_parent_execution_id bigint, p_workflow_instance_id bigint, p_node_id bigint
+) returns wf.agenda_step
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+    select row(p_ordinal, 0, 'START', p_parent_execution_id, p_workflow_instance_id, p_node_id, 0,
+               null, null, null, null, null)::wf.agenda_step
+$$;
+
+create or replace function wf.wf_succeed_step(
+    p_ordinal integer, p_node_execution_id bigint, p_workflow_instance_id bigint,
+    p_result_code integer default 0
+) returns wf.agenda_step
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+    select row(p_ordinal, 0, 'SUCCEED', p_node_execution_id, p_workflow_instance_id, null, null,
+               null, p_result_code, null, null, null)::wf.agenda_step
+$$;
+
 -- A FAIL step of an execution that the engine itself fails; the message gets the node's path.
 create or replace function wf.wf_fail_step(
     p_ordinal integer, p_node_execution_id bigint, p_workflow_instance_id bigint,

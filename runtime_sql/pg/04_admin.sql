@@ -16,6 +16,7 @@ begin
     if p_worker_token is null or char_length(p_worker_token) not between 20 and 200 then
         perform wf.wf_raise(20004, 'worker_token must have 20 to 200 characters');
     end if;
+    perform wf.wf_check_key('capability', c) from unnest(p_capabilities) c;
     if p_max_concurrency is null or p_max_concurrency not between 1 and 1000 then
         perform wf.wf_raise(20004, 'max_concurrency must be between 1 and 1000');
     end if;
@@ -53,7 +54,7 @@ begin
     end if;
     update wf.worker w set desired_state = p_desired_state where w.worker_id = p_worker_id;
     if not found then
-        perform wf.wf_raise(20002, format('there is no worker %s', p_worker_id));
+        perform wf.wf_raise(20002, format('there is no worker %s', left(p_worker_id, 200)));
     end if;
 end
 $$;

@@ -41,9 +41,8 @@ begin
         end if;
         v_total := jsonb_array_length(v_row.value_json);
         if v_total = 0 then
-            return next row(v_row.ordinal, 0, 'SUCCEED', v_row.node_execution_id,
-                            v_row.workflow_instance_id, null, null, null, 0, null, null, null
-                           )::wf.agenda_step;
+            return next wf.wf_succeed_step(v_row.ordinal, v_row.node_execution_id,
+                                           v_row.workflow_instance_id);
             continue;
         end if;
         v_width := least(v_total, coalesce(nullif(v_row.branch_limit, 0), v_total));
@@ -95,6 +94,7 @@ declare
     v_steps   wf.agenda_step[] := p_steps;
     v_row     record;
     v_export  record;
+    v_problem text;
 begin
     for v_row in
         select s.position, s.node_execution_id, s.workflow_instance_id, s.ordinal,
@@ -107,7 +107,11 @@ begin
          where s.step = 'SUCCEED' and n.collect_node_id is not null
     loop
         if v_row.is_foreach then
-            perform wf.wf_foreach_write_collected(v_row.node_execution_id);
+            v_problem := wf.wf_foreach_write_collected(v_row.node_execution_id);
+            if v_problem is not null then
+                v_steps[v_row.position] := wf.wf_fail_step(v_row.ordinal, v_row.node_execution_id,
+                    v_row.workflow_instance_id, 10018, v_problem);
+            end if;
             continue;
         end if;
         select * into v_export
@@ -153,12 +157,13 @@ end
 $$;
 
 -- Writes the variables of a FOREACH's collects. Iterations that were never started contribute
--- null, as do those that exported nothing.
-create or replace function wf.wf_foreach_write_collected(p_node_execution_id bigint) returns void
+-- null, as do those that exported nothing. Answers why an array cannot be stored, or null.
+create or replace function wf.wf_foreach_write_collected(p_node_execution_id bigint) returns text
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
     v_binding record;
     v_values  jsonb;
+    v_problem text;
 begin
     for v_binding in
         select b.name, b.owner_key, e.workflow_instance_id, e.scope_id, n.first_child_id,
@@ -179,8 +184,11 @@ begin
            and x.parent_execution_id = p_node_execution_id
            and x.node_id = v_binding.first_child_id
            and x.iteration_no = g.iteration_no;
+        v_problem := wf.wf_storable_problem(v_values);
+        exit when v_problem is not null;
         perform wf.wf_set_scope_variable(v_binding.scope_id, v_binding.owner_key, v_binding.name,
                                          v_values);
     end loop;
+    return v_problem;
 end
 $$;

@@ -10,23 +10,6 @@
 
 -- Steps ---------------------------------------------------------------------------------------------
 
-create or replace function wf.wf_start_step(
-    p_ordinal integer, p_parent_execution_id bigint, p_workflow_instance_id bigint, p_node_id bigint
-) returns wf.agenda_step
-language sql immutable set search_path = pg_catalog, pg_temp as $$
-    select row(p_ordinal, 0, 'START', p_parent_execution_id, p_workflow_instance_id, p_node_id, 0,
-               null, null, null, null, null)::wf.agenda_step
-$$;
-
-create or replace function wf.wf_succeed_step(
-    p_ordinal integer, p_node_execution_id bigint, p_workflow_instance_id bigint,
-    p_result_code integer default 0
-) returns wf.agenda_step
-language sql immutable set search_path = pg_catalog, pg_temp as $$
-    select row(p_ordinal, 0, 'SUCCEED', p_node_execution_id, p_workflow_instance_id, null, null,
-               null, p_result_code, null, null, null)::wf.agenda_step
-$$;
-
 -- Lets an execution fail with the error of another, which it copies (R13).
 create or replace function wf.wf_fail_by_step(
     p_ordinal integer, p_node_execution_id bigint, p_workflow_instance_id bigint,
@@ -547,6 +530,8 @@ declare
     v_output record;
     v_value  record;
     v_result jsonb;
+    v_code   integer;
+    v_text   text;
 begin
     for v_output in
         select o.value ->> 'name' as name, o.value -> 'program' as program_json
@@ -559,19 +544,25 @@ begin
         select * into v_value
           from wf.wf_eval_expression(v_output.program_json, p_root_execution_id,
                                      p_unset_is_null => true);
-        if v_value.error_code is not null then
-            update wf.node_execution e
-               set status = 'FAILED', result_code = null, error_execution_id = p_root_execution_id,
-                   engine_error_code = v_value.error_code,
-                   engine_error_message = wf.wf_execution_path(p_root_execution_id) || ': '
-                       || v_value.error_message
-             where e.node_execution_id = p_root_execution_id;
-            perform wf.wf_end_instance(p_workflow_instance_id, 'FAILED', p_root_execution_id, p_now);
-            return;
-        end if;
+        v_code := v_value.error_code;
+        v_text := v_value.error_message;
+        exit when v_code is not null;
         v_result := coalesce(v_result, '{}')
             || jsonb_build_object(v_output.name, v_value.value_json);
     end loop;
+    if v_code is null and v_result is not null then
+        v_text := wf.wf_storable_problem(v_result);
+        v_code := case when v_text is not null then 10018 end;
+    end if;
+    if v_code is not null then
+        update wf.node_execution e
+           set status = 'FAILED', result_code = null, error_execution_id = p_root_execution_id,
+               engine_error_code = v_code,
+               engine_error_message = wf.wf_execution_path(p_root_execution_id) || ': ' || v_text
+         where e.node_execution_id = p_root_execution_id;
+        perform wf.wf_end_instance(p_workflow_instance_id, 'FAILED', p_root_execution_id, p_now);
+        return;
+    end if;
     if v_result is not null then
         update wf.execution_context x set output_json = v_result
          where x.workflow_instance_id = p_workflow_instance_id;

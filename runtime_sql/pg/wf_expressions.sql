@@ -1,5 +1,21 @@
 -- The evaluator of programs (S3): a loop over a stack, never recursion. Twin: mssql/wf_expressions.sql
 
+-- Why a value that an instance has built cannot be stored (R7), or null: deeper than 100 levels, or
+-- more than 16 MB as text. A small value can be neither.
+create or replace function wf.wf_storable_problem(p_value jsonb) returns text
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+begin
+    if pg_column_size(p_value) <= 800 then
+        return null;
+    elsif pg_column_size(p_value) > 4194304 and octet_length(p_value::text) > 16777216 then
+        return 'a value of more than 16 MB cannot be stored';
+    elsif jsonb_path_exists(p_value, 'strict $.**{101 to last}', '{}', true) then
+        return 'a value nested deeper than 100 levels cannot be stored';
+    end if;
+    return null;
+end
+$$;
+
 -- Programs ----------------------------------------------------------------------------------------
 
 -- Evaluates a program (S3) in the place of an execution. p_output_json, p_result_code and
@@ -28,6 +44,7 @@ declare
     v_text       text;
     v_found      record;
     v_scope_id   bigint;
+    v_grows      boolean := false;
 begin
     if v_size = 1 then
         v_step := p_program -> 0;
@@ -188,6 +205,11 @@ begin
                 end if;
                 -- jsonb writes numbers in normal form (R6).
                 v_text := v_text || (v_left #>> '{}');
+                if octet_length(v_text) > 16777216 then
+                    error_code := 10018;
+                    error_message := 'a value of more than 16 MB cannot be stored';
+                    return;
+                end if;
             end loop;
             v_top := v_top + 1;
             v_stack[v_top] := to_jsonb(v_text);
@@ -240,6 +262,7 @@ begin
             v_top := v_top - (v_step ->> 1)::integer + 1;
             v_stack[v_top] := case when v_step ->> 1 = '0' then '[]'::jsonb
                 else to_jsonb(v_stack[v_top : v_top - 1 + (v_step ->> 1)::integer]) end;
+            v_grows := true;
 
         elsif v_op = 'obj' then
             v_top := v_top - jsonb_array_length(v_step -> 1) + 1;
@@ -247,6 +270,7 @@ begin
                 (select jsonb_object_agg(k.key, v_stack[v_top - 1 + k.ordinal::integer])
                    from jsonb_array_elements_text(v_step -> 1) with ordinality k(key, ordinal)),
                 '{}');
+            v_grows := true;
 
         elsif v_op = 'fault' then
             error_code := (v_step ->> 1)::integer;
@@ -259,6 +283,13 @@ begin
             return;
         end if;
     end loop;
+    if v_grows then
+        error_message := wf.wf_storable_problem(v_stack[v_top]);
+        if error_message is not null then
+            error_code := 10018;
+            return;
+        end if;
+    end if;
     value_json := v_stack[v_top];
 end
 $$;

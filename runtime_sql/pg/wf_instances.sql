@@ -37,7 +37,7 @@ begin
        and case when p_workflow_version is null then v.is_active
                 else v.version_no = p_workflow_version end;
     if not found then
-        perform wf.wf_raise(20002, format('there is no workflow %s%s', p_workflow_name,
+        perform wf.wf_raise(20002, format('there is no workflow %s%s', left(p_workflow_name, 200),
             coalesce(' of version ' || p_workflow_version, ' with an active version')));
     end if;
     insert into wf.workflow_instance as i (workflow_def_id, workflow_version_id, spec_format,
@@ -83,6 +83,13 @@ begin
      where i.workflow_instance_id = p_workflow_instance_id for update;
     if not found then
         perform wf.wf_raise(20002, format('there is no workflow instance %s',
+                                          p_workflow_instance_id));
+    end if;
+    if v_status = 'CANCELLED' and not exists (
+        select 1 from wf.workflow_instance i
+         where i.workflow_instance_id = p_workflow_instance_id and i.started_at is not null)
+    then
+        perform wf.wf_raise(20003, format('instance %s was cancelled before its start',
                                           p_workflow_instance_id));
     end if;
     if v_status = 'CREATED' then

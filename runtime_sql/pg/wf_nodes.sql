@@ -6,6 +6,13 @@
 
 -- Activation: one handler per node type ---------------------------------------------------------
 
+-- The priority of a task: its node's and its instance's, within the column's bounds.
+create or replace function wf.wf_add_priorities(p_one integer, p_other integer) returns integer
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+    select greatest(least(coalesce(p_one, 0)::bigint + coalesce(p_other, 0), 2147483647),
+                    -2147483648)::integer
+$$;
+
 -- ACTION: builds the input and queues the task, with its dispatch columns (wf_dispatch.sql). A failure
 -- to build fails the node (S4.1).
 create or replace function wf.wf_action_activate(p_entries wf.agenda_entry[], p_now timestamptz)
@@ -15,7 +22,7 @@ begin
     return query
     with built as materialized (
         select a.ordinal, a.node_execution_id, a.workflow_instance_id, e.node_id, n.action_id,
-               coalesce(n.priority, 0) + i.priority as priority, coalesce(n.delay_ms, 0) as delay_ms,
+               wf.wf_add_priorities(n.priority, i.priority) as priority, coalesce(n.delay_ms, 0) as delay_ms,
                i.status = 'RUNNING' as is_running,
                n.attributes_json -> 'dispatch' as overrides_json,
                b.value_json, b.error_code, b.error_message
@@ -67,9 +74,8 @@ begin
          order by a.ordinal
     loop
         if v_row.first_child_id is not null then
-            return next row(v_row.ordinal, 0, 'START', v_row.node_execution_id,
-                            v_row.workflow_instance_id, v_row.first_child_id, 0,
-                            null, null, null, null, null)::wf.agenda_step;
+            return next wf.wf_start_step(v_row.ordinal, v_row.node_execution_id,
+                                         v_row.workflow_instance_id, v_row.first_child_id);
             continue;
         end if;
         if v_row.fail_json is not null then
@@ -92,9 +98,8 @@ begin
                 continue;
             end if;
         end if;
-        return next row(v_row.ordinal, 0, 'SUCCEED', v_row.node_execution_id,
-                        v_row.workflow_instance_id, null, null, null, 0, null, null, null
-                       )::wf.agenda_step;
+        return next wf.wf_succeed_step(v_row.ordinal, v_row.node_execution_id,
+                                           v_row.workflow_instance_id);
     end loop;
 end
 $$;
@@ -183,16 +188,14 @@ begin
             return next wf.wf_fail_step(v_row.ordinal, v_row.node_execution_id,
                 v_row.workflow_instance_id, v_row.error_code, v_row.error_message);
         elsif v_row.branch_node_id is not null then
-            return next row(v_row.ordinal, 0, 'START', v_row.node_execution_id,
-                            v_row.workflow_instance_id, v_row.branch_node_id, 0,
-                            null, null, null, null, null)::wf.agenda_step;
+            return next wf.wf_start_step(v_row.ordinal, v_row.node_execution_id,
+                                         v_row.workflow_instance_id, v_row.branch_node_id);
         elsif v_row.is_true then
             return next wf.wf_fail_step(v_row.ordinal, v_row.node_execution_id,
                 v_row.workflow_instance_id, 10003, 'the if has no branch to take');
         else
-            return next row(v_row.ordinal, 0, 'SUCCEED', v_row.node_execution_id,
-                            v_row.workflow_instance_id, null, null, null, 0, null, null, null
-                           )::wf.agenda_step;
+            return next wf.wf_succeed_step(v_row.ordinal, v_row.node_execution_id,
+                                           v_row.workflow_instance_id);
         end if;
     end loop;
 end
@@ -249,9 +252,8 @@ begin
             return next wf.wf_fail_step(v_row.ordinal, v_row.node_execution_id,
                 v_row.workflow_instance_id, 10004, 'no case fits and there is no default');
         else
-            return next row(v_row.ordinal, 0, 'START', v_row.node_execution_id,
-                            v_row.workflow_instance_id, v_branch, 0,
-                            null, null, null, null, null)::wf.agenda_step;
+            return next wf.wf_start_step(v_row.ordinal, v_row.node_execution_id,
+                                         v_row.workflow_instance_id, v_branch);
         end if;
     end loop;
 end
@@ -290,17 +292,15 @@ begin
         end if;
         v_count := (v_row.value_json #>> '{}')::numeric;
         if v_count <= 0 then
-            return next row(v_row.ordinal, 0, 'SUCCEED', v_row.node_execution_id,
-                            v_row.workflow_instance_id, null, null, null, 0, null, null, null
-                           )::wf.agenda_step;
+            return next wf.wf_succeed_step(v_row.ordinal, v_row.node_execution_id,
+                                           v_row.workflow_instance_id);
             continue;
         end if;
         insert into wf.loop_state (node_execution_id, workflow_instance_id, total_count)
         values (v_row.node_execution_id, v_row.workflow_instance_id,
                 least(v_count, 9223372036854775807)::bigint);
-        return next row(v_row.ordinal, 0, 'START', v_row.node_execution_id,
-                        v_row.workflow_instance_id, v_row.first_child_id, 0,
-                        null, null, null, null, null)::wf.agenda_step;
+        return next wf.wf_start_step(v_row.ordinal, v_row.node_execution_id,
+                                         v_row.workflow_instance_id, v_row.first_child_id);
     end loop;
 end
 $$;
@@ -332,8 +332,7 @@ begin
                                v_test.error_code, v_test.error_message);
     end if;
     if not v_test.is_true then
-        return row(p_ordinal, 0, 'SUCCEED', p_node_execution_id, p_workflow_instance_id,
-                   null, null, null, 0, null, null, null)::wf.agenda_step;
+        return wf.wf_succeed_step(p_ordinal, p_node_execution_id, p_workflow_instance_id);
     end if;
     v_max := coalesce((v_node.attributes_json ->> 'max')::bigint, 10000);
     if p_iteration_no >= v_max then
@@ -387,8 +386,7 @@ returns wf.agenda_step[]
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 begin
     return array(
-        select row(s.ordinal, 0, 'SUCCEED', e.parent_execution_id, s.workflow_instance_id,
-                   null, null, null, 0, null, null, null)::wf.agenda_step
+        select wf.wf_succeed_step(s.ordinal, e.parent_execution_id, s.workflow_instance_id)
           from unnest(p_entries) s
           join wf.node_execution e on e.node_execution_id = s.node_execution_id);
 end

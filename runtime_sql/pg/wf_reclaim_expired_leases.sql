@@ -8,7 +8,7 @@
 -- also with SKIP LOCKED, so that no call ever waits here.
 create or replace function wf.wf_reclaim_expired_leases(p_limit integer default 100)
 returns integer
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
     v_now   timestamptz := wf.wf_now();
     v_row   record;
@@ -25,11 +25,17 @@ begin
             on r.action_name = n.action_name and r.revision = n.action_revision
          where t.worker_id is not null and t.lease_until < v_now
          order by t.lease_until, t.node_execution_id
-         limit p_limit
+         limit least(greatest(p_limit, 0), 10000)
     loop
         if v_row.is_lost then
-            v_count := v_count + wf.wf_lose_task(v_row.node_execution_id,
-                                                 v_row.workflow_instance_id, v_now);
+            -- In a savepoint: whatever one instance makes of its loss, the others are taken back.
+            begin
+                v_count := v_count + wf.wf_lose_task(v_row.node_execution_id,
+                                                     v_row.workflow_instance_id, v_now);
+            exception when others then
+                raise warning 'instance % could not be told of a lost lease: %',
+                    v_row.workflow_instance_id, sqlerrm;
+            end;
             continue;
         end if;
         update wf.task t

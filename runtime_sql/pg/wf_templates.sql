@@ -263,6 +263,7 @@ declare
     v_result  jsonb;
     v_row     record;
     v_value   record;
+    v_grows   boolean := false;
 begin
     select n.node_id, coalesce(t.template_json, '{}') into v_node_id, v_result
       from wf.node_execution e
@@ -284,7 +285,15 @@ begin
             return;
         end if;
         v_result := wf.wf_json_put(v_result, v_row.path, v_value.value_json);
+        v_grows := true;
     end loop;
-    value_json := v_result;
+    if v_grows then
+        error_message := wf.wf_storable_problem(v_result);
+    end if;
+    if error_message is not null then
+        error_code := 10018;
+    else
+        value_json := v_result;
+    end if;
 end
 $$;

@@ -167,7 +167,9 @@ begin
                                or i.result_code < 0 and not wf.wf_retry_takes(
                                     n.retry_json, t.attempt_no, i.result_code::text)
                                or v.has_deadlines and wf.wf_has_due(t.workflow_instance_id)), '{}'),
-           coalesce(bool_or(v.may_fail_late), false)
+           -- A lowered work limit can fail any activation.
+           coalesce(bool_or(v.may_fail_late), false) or exists (
+               select 1 from wf.wf_setting s where s.name = 'max_activations_per_call')
       into v_shared, v_exclusive, v_fails_late
       from unnest(p_items) i
       join wf.task t on t.node_execution_id = i.node_execution_id
@@ -268,7 +270,7 @@ begin
                                          else e.node_execution_id end,
                output_json = g.output_json, input_json = g.input_json, worker_id = g.worker_id,
                attempt_no = g.attempt_no, delivery_count = g.delivery_count,
-               last_token = g.lease_token, answer = 'OK',
+               last_token = g.lease_token, answered_code = g.result_code, answer = 'OK',
                started_at = g.claimed_at, ended_at = v_now
           from gone g
           join wf.workflow_node n on n.node_id = g.node_id
@@ -390,8 +392,7 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
       from (select i.status, i.workflow_instance_id,
                    case when e.worker_id = p_worker_id and e.answer = 'OK'
                              and e.last_token = coalesce(p_item.lease_token, e.last_token)
-                             and (e.result_code is not distinct from p_item.result_code
-                                  or e.engine_error_code is not null)
+                             and e.answered_code = p_item.result_code
                              and e.output_json is not distinct from p_item.output_json
                         then 'REPEATED'
                         when exists (

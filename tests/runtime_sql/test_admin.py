@@ -49,9 +49,7 @@ def test_cancel_ends_everything_that_is_open(
     assert drive.claim(connection) is None
 
 
-def test_cancel_twice_changes_nothing(
-    connection: psycopg.Connection[Any], started: int
-) -> None:
+def test_cancel_twice_changes_nothing(connection: psycopg.Connection[Any], started: int) -> None:
     assert call(connection, "sp_cancel_workflow_instance", started) == "CANCELLED"
     assert call(connection, "sp_cancel_workflow_instance", started) == "CANCELLED"
 
@@ -141,9 +139,7 @@ def test_a_transition_that_is_none_is_refused(
         "sp_resume_workflow_instance",
     ],
 )
-def test_an_unknown_instance_is_refused(
-    connection: psycopg.Connection[Any], routine: str
-) -> None:
+def test_an_unknown_instance_is_refused(connection: psycopg.Connection[Any], routine: str) -> None:
     with pytest.raises(psycopg.Error) as refused:
         call(connection, routine, 4711)
 

@@ -383,7 +383,7 @@ def held(
     counters: list[tuple[int, int, int]],
     children: list[tuple[int, int, int]],
 ) -> str:
-    """Inserts counters (id, instance, next counter above) and ended children (id, instance, counter).
+    """Inserts counters (id, instance, next one above) and ended children (id, instance, counter).
 
     Answers the children as C entries, in order.
     """

@@ -188,7 +188,8 @@ def stop_clock(connection: psycopg.Connection[Any]) -> None:
 def move_clock_to_next_due(connection: psycopg.Connection[Any]) -> bool:
     """Moves the stopped clock to the next deadline, delay or timer; False when there is none."""
     row = connection.execute(
-        "update wf.wf_setting s set value = q.due_at::text from (select min(due_at) as due_at from ("
+        "update wf.wf_setting s set value = q.due_at::text"
+        " from (select min(due_at) as due_at from ("
         "select t.due_at from wf.timer t"
         " union all select k.deadline_at from wf.task k where k.deadline_at is not null"
         " union all select k.available_at from wf.task k where not k.is_claimable) d) q"

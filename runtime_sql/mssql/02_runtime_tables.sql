@@ -94,6 +94,7 @@ create table wf.node_execution (
     engine_error_message  nvarchar(max) collate Latin1_General_100_BIN2 null,
     error_execution_id    bigint null,
     last_token            bigint null,
+    answered_code         int null,
     answer                nvarchar(20) collate Latin1_General_100_BIN2 null,
     worker_id             nvarchar(200) collate Latin1_General_100_BIN2 null,
     completed_by          nvarchar(max) collate Latin1_General_100_BIN2 null,
@@ -115,7 +116,8 @@ create unique index uq_node_execution_place on wf.node_execution
     (workflow_instance_id, parent_execution_id, node_id, iteration_no);
 create sequence wf.node_execution_id_seq as bigint start with 1 increment by 1 cache 100;
 
--- READY and leased ACTIONs, and nothing else: a row goes when its execution ends.
+-- READY and leased ACTIONs, and nothing else: a row goes when its execution ends. The dispatch
+-- columns are copied when the ACTION is activated, so a change of the catalog touches later ones (R24).
 -- is_claimable: due and not paused; kept by the maintenance pass, so that the claim index holds
 -- only what can be claimed (R15).
 create table wf.task (
@@ -128,7 +130,12 @@ create table wf.task (
     is_claimable          bit not null,
     pinned_worker_id      nvarchar(200) collate Latin1_General_100_BIN2 null,
     affinity_key          nvarchar(200) collate Latin1_General_100_BIN2 null,
-    attempt_no            int not null constraint df_task_attempt_no default 0,
+    max_per_worker        int null,
+    is_exclusive          bit not null constraint df_task_is_exclusive default 0,
+    prefers_previous      bit not null constraint df_task_prefers_previous default 0,
+    prefers_group         bit not null constraint df_task_prefers_group default 0,
+    requires_previous     bit not null constraint df_task_requires_previous default 0,
+    attempt_no            int not null constraint df_task_attempt_no default 1,
     delivery_count        int not null constraint df_task_delivery_count default 0,
     worker_id             nvarchar(200) collate Latin1_General_100_BIN2 null,
     lease_token           bigint not null constraint df_task_lease_token default 0,
@@ -150,6 +157,8 @@ create index ix_task_claim_pinned
 create index ix_task_lease on wf.task (lease_until, node_execution_id) where worker_id is not null;
 create index ix_task_worker on wf.task (worker_id, action_id) where worker_id is not null;
 create index ix_task_due on wf.task (available_at, node_execution_id) where is_claimable = 0;
+create index ix_task_deadline on wf.task (deadline_at, node_execution_id)
+    where deadline_at is not null;
 create index ix_task_instance on wf.task (workflow_instance_id);
 GO
 
@@ -176,8 +185,9 @@ create table wf.node_attempt (
 );
 
 -- Joins are decided by this counter, never by counting siblings. open_count: children started and
--- not ended. next_index: the first child or iteration not started yet. join_parent_id is the next
--- counter above (R1 has the order in which counters are touched).
+-- not ended. next_index: the first child or iteration not started yet. last_started: the one that
+-- the latest update started, if it did. join_parent_id is the next counter above (R1 has the order
+-- in which counters are touched).
 create table wf.join_counter (
     node_execution_id     bigint not null,
     workflow_instance_id  bigint not null,
@@ -188,9 +198,46 @@ create table wf.join_counter (
     succeeded_count       int not null constraint df_join_counter_succeeded_count default 0,
     failed_count          int not null constraint df_join_counter_failed_count default 0,
     last_started          int null,
+    needed_count          int null,
+    allowed_failures      int not null constraint df_join_counter_allowed_failures default 0,
+    keeps_going           bit not null constraint df_join_counter_keeps_going default 0,
+    first_failed_id       bigint null,
     constraint pk_join_counter primary key (node_execution_id),
     constraint ck_join_counter check (open_count >= 0 and next_index <= total_count)
 );
+
+-- An end that waits: a SEQUENCE in its on_error or finally with its verdict so far, or a composite
+-- that has closed what was open below it and waits for finallys there (R13).
+-- phase: ON_ERROR or FINALLY is running; WAITING for what is counted by the rows that name this one
+-- in cancel_parent_id. is_cancelled: it will be CANCELLED in the end, and then tells cancel_parent_id.
+-- verdict: SUCCEED, FAIL, or BODY_FAILED (a SEQUENCE whose time is up goes on to its on_error).
+create table wf.pending_end (
+    node_execution_id     bigint not null,
+    workflow_instance_id  bigint not null,
+    phase                 nvarchar(20) collate Latin1_General_100_BIN2 not null,
+    is_cancelled          bit not null constraint df_pending_end_is_cancelled default 0,
+    cancel_parent_id      bigint not null constraint df_pending_end_cancel_parent_id default 0,
+    verdict               nvarchar(20) collate Latin1_General_100_BIN2 null,
+    result_code           int null,
+    engine_error_code     int null,
+    engine_error_message  nvarchar(max) collate Latin1_General_100_BIN2 null,
+    error_execution_id    bigint null,
+    constraint pk_pending_end primary key (node_execution_id),
+    constraint ck_pending_end_phase check (phase in (N'ON_ERROR', N'FINALLY', N'WAITING')),
+    constraint ck_pending_end_verdict check (verdict in (N'SUCCEED', N'FAIL', N'BODY_FAILED'))
+);
+create index ix_pending_end_cancel_parent on wf.pending_end (cancel_parent_id)
+    where cancel_parent_id <> 0;
+
+-- What happens by itself at a time: the time-out of a composite or a WAIT_EVENT, the end of a sleep.
+create table wf.timer (
+    node_execution_id     bigint not null,
+    workflow_instance_id  bigint not null,
+    due_at                datetime2(3) not null,
+    constraint pk_timer primary key (node_execution_id)
+);
+create index ix_timer_due on wf.timer (due_at, node_execution_id);
+create index ix_timer_instance on wf.timer (workflow_instance_id, due_at);
 
 -- How often a REPEAT runs: evaluated once, at activation.
 create table wf.loop_state (
@@ -240,11 +287,15 @@ create table wf.scope_variable (
     constraint ck_scope_variable_value_json check (isjson(N'[' + value_json + N']') = 1)
 );
 
--- Which worker did the last task of an affinity key in an instance; released_at frees the pin.
+-- Which worker completed the last task of an affinity key in an instance, and the last one whose
+-- action requires the previous worker: later such tasks of the key are pinned to it. released_at
+-- frees the pin.
 create table wf.affinity (
     workflow_instance_id  bigint not null,
     affinity_key          nvarchar(200) collate Latin1_General_100_BIN2 not null,
     worker_id             nvarchar(200) collate Latin1_General_100_BIN2 not null,
+    pinned_worker_id      nvarchar(200) collate Latin1_General_100_BIN2 null,
+    pinned_action_id      bigint null,
     released_at           datetime2(3) null,
     constraint pk_affinity primary key (workflow_instance_id, affinity_key)
 );
@@ -363,12 +414,10 @@ create table wf.event_wait (
     event_type            nvarchar(200) collate Latin1_General_100_BIN2 not null,
     correlation_key       nvarchar(200) collate Latin1_General_100_BIN2 null,
     matches_nothing       bit not null constraint df_event_wait_matches_nothing default 0,
-    due_at                datetime2(3) null,
     constraint pk_event_wait primary key (node_execution_id)
 );
 create index ix_event_wait_event on wf.event_wait (event_type, correlation_key, node_execution_id);
 create index ix_event_wait_instance on wf.event_wait (workflow_instance_id);
-create index ix_event_wait_due on wf.event_wait (due_at) where due_at is not null;
 
 create table wf.event_delivery (
     event_id              bigint not null,

@@ -598,7 +598,7 @@ end;
 GO
 
 -- Makes a binding of every string of a template that holds a placeholder, level by level. The
--- program of a string comes from wf.wf_compile_template_string (05_runtime_parity.sql). Errors:
+-- program of a string comes from wf.wf_compile_template_string (wf_templates.sql). Errors:
 -- 20007 naming the node and the placeholder that is not understood.
 create or alter procedure wf.wf_derive_template_bindings
     @workflow_version_id bigint

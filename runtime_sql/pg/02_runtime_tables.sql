@@ -82,6 +82,7 @@ create table wf.node_execution (
     engine_error_message  text,
     error_execution_id    bigint,
     last_token            bigint,
+    answered_code         integer,
     answer                text,
     worker_id             text,
     completed_by          text,
@@ -100,7 +101,8 @@ create unique index uq_node_execution_place on wf.node_execution
     (workflow_instance_id, parent_execution_id, node_id, iteration_no);
 create sequence wf.node_execution_id_seq as bigint cache 1 owned by wf.node_execution.node_execution_id;
 
--- READY and leased ACTIONs, and nothing else: a row goes when its execution ends.
+-- READY and leased ACTIONs, and nothing else: a row goes when its execution ends. The dispatch
+-- columns are copied when the ACTION is activated, so a change of the catalog touches later ones (R24).
 -- is_claimable: due and not paused; kept by the maintenance pass, so that the claim index holds
 -- only what can be claimed (R15).
 create table wf.task (
@@ -113,6 +115,11 @@ create table wf.task (
     is_claimable          boolean      not null,
     pinned_worker_id      text,
     affinity_key          text,
+    max_per_worker        integer,
+    is_exclusive          boolean      not null default false,
+    prefers_previous      boolean      not null default false,
+    prefers_group         boolean      not null default false,
+    requires_previous     boolean      not null default false,
     attempt_no            integer      not null default 1,
     delivery_count        integer      not null default 0,
     worker_id             text,
@@ -132,6 +139,8 @@ create index ix_task_claim_pinned
 create index ix_task_lease on wf.task (lease_until, node_execution_id) where worker_id is not null;
 create index ix_task_worker on wf.task (worker_id, action_id) where worker_id is not null;
 create index ix_task_due on wf.task (available_at, node_execution_id) where not is_claimable;
+create index ix_task_deadline on wf.task (deadline_at, node_execution_id)
+    where deadline_at is not null;
 create index ix_task_instance on wf.task (workflow_instance_id);
 alter table wf.task set (autovacuum_vacuum_scale_factor = 0.0, autovacuum_vacuum_threshold = 2000,
                          autovacuum_vacuum_cost_delay = 0);
@@ -171,9 +180,46 @@ create table wf.join_counter (
     succeeded_count       integer  not null default 0,
     failed_count          integer  not null default 0,
     last_started          integer,
+    needed_count          integer,
+    allowed_failures      integer  not null default 0,
+    keeps_going           boolean  not null default false,
+    first_failed_id       bigint,
     constraint pk_join_counter primary key (node_execution_id),
     constraint ck_join_counter check (open_count >= 0 and next_index <= total_count)
 ) with (fillfactor = 20);
+
+-- An end that waits: a SEQUENCE in its on_error or finally with its verdict so far, or a composite
+-- that has closed what was open below it and waits for finallys there (R13).
+-- phase: ON_ERROR or FINALLY is running; WAITING for what is counted by the rows that name this one
+-- in cancel_parent_id. is_cancelled: it will be CANCELLED in the end, and then tells cancel_parent_id.
+-- verdict: SUCCEED, FAIL, or BODY_FAILED (a SEQUENCE whose time is up goes on to its on_error).
+create table wf.pending_end (
+    node_execution_id     bigint   not null,
+    workflow_instance_id  bigint   not null,
+    phase                 text     not null,
+    is_cancelled          boolean  not null default false,
+    cancel_parent_id      bigint   not null default 0,
+    verdict               text,
+    result_code           integer,
+    engine_error_code     integer,
+    engine_error_message  text,
+    error_execution_id    bigint,
+    constraint pk_pending_end primary key (node_execution_id),
+    constraint ck_pending_end_phase check (phase in ('ON_ERROR', 'FINALLY', 'WAITING')),
+    constraint ck_pending_end_verdict check (verdict in ('SUCCEED', 'FAIL', 'BODY_FAILED'))
+);
+create index ix_pending_end_cancel_parent on wf.pending_end (cancel_parent_id)
+    where cancel_parent_id <> 0;
+
+-- What happens by itself at a time: the time-out of a composite or a WAIT_EVENT, the end of a sleep.
+create table wf.timer (
+    node_execution_id     bigint       not null,
+    workflow_instance_id  bigint       not null,
+    due_at                timestamptz  not null,
+    constraint pk_timer primary key (node_execution_id)
+);
+create index ix_timer_due on wf.timer (due_at, node_execution_id);
+create index ix_timer_instance on wf.timer (workflow_instance_id, due_at);
 
 -- How often a REPEAT runs: evaluated once, at activation.
 create table wf.loop_state (
@@ -218,11 +264,15 @@ create table wf.scope_variable (
     constraint pk_scope_variable primary key (scope_id, name)
 ) with (fillfactor = 70);
 
--- Which worker did the last task of an affinity key in an instance; released_at frees the pin.
+-- Which worker completed the last task of an affinity key in an instance, and the last one whose
+-- action requires the previous worker: later such tasks of the key are pinned to it. released_at
+-- frees the pin.
 create table wf.affinity (
     workflow_instance_id  bigint       not null,
     affinity_key          text         not null,
     worker_id             text         not null,
+    pinned_worker_id      text,
+    pinned_action_id      bigint,
     released_at           timestamptz,
     constraint pk_affinity primary key (workflow_instance_id, affinity_key)
 );
@@ -331,12 +381,10 @@ create table wf.event_wait (
     event_type            text         not null,
     correlation_key       text,
     matches_nothing       boolean      not null default false,
-    due_at                timestamptz,
     constraint pk_event_wait primary key (node_execution_id)
 );
 create index ix_event_wait_event on wf.event_wait (event_type, correlation_key, node_execution_id);
 create index ix_event_wait_instance on wf.event_wait (workflow_instance_id);
-create index ix_event_wait_due on wf.event_wait (due_at) where due_at is not null;
 
 create table wf.event_delivery (
     event_id              bigint       not null,

@@ -4,7 +4,9 @@
 -- works them off level by level (rules S1.6, R12). An entry is one execution and what is to be
 -- looked at:
 --     A  it was activated just now         S  it has succeeded        F  it has failed
---     C  a child of a join has succeeded, and its counter may be touched now
+--     J  it has succeeded, which may decide a join or end a cancelled SEQUENCE
+--     T  its time is up                    C  it has succeeded, and the counter of its join may be
+--                                             touched now
 -- A handler takes the entries of one kind and answers STEPS: START a child, or let an execution
 -- SUCCEED or FAIL. wf.wf_engine_apply carries the steps out in set-based statements and answers the
 -- entries of the next level. One handler per node type stands in this file, FOREACH's in
@@ -61,6 +63,24 @@ begin
 end
 $$;
 
+-- The steps that handlers answer most.
+create or replace function wf.wf_start_step(
+    p_ordinal integer, p_parent_execution_id bigint, p_workflow_instance_id bigint, p_node_id bigint
+) returns wf.agenda_step
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+    select row(p_ordinal, 0, 'START', p_parent_execution_id, p_workflow_instance_id, p_node_id, 0,
+               null, null, null, null, null)::wf.agenda_step
+$$;
+
+create or replace function wf.wf_succeed_step(
+    p_ordinal integer, p_node_execution_id bigint, p_workflow_instance_id bigint,
+    p_result_code integer default 0
+) returns wf.agenda_step
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+    select row(p_ordinal, 0, 'SUCCEED', p_node_execution_id, p_workflow_instance_id, null, null,
+               null, p_result_code, null, null, null)::wf.agenda_step
+$$;
+
 -- A FAIL step of an execution that the engine itself fails; the message gets the node's path.
 create or replace function wf.wf_fail_step(
     p_ordinal integer, p_node_execution_id bigint, p_workflow_instance_id bigint,
@@ -114,612 +134,6 @@ begin
 end
 $$;
 
--- Activation: one handler per node type ---------------------------------------------------------
-
--- ACTION: builds the input and queues the task. A failure to build fails the node (S4.1).
-create or replace function wf.wf_action_activate(p_entries wf.agenda_entry[], p_now timestamptz)
-returns setof wf.agenda_step
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-begin
-    return query
-    with built as materialized (
-        select a.ordinal, a.node_execution_id, a.workflow_instance_id, e.node_id, n.action_id,
-               coalesce(n.priority, 0) + i.priority as priority,
-               b.value_json, b.error_code, b.error_message
-          from unnest(p_entries) a
-          join wf.node_execution e on e.node_execution_id = a.node_execution_id
-          join wf.workflow_node n on n.node_id = e.node_id
-          join wf.workflow_instance i on i.workflow_instance_id = a.workflow_instance_id
-         cross join lateral wf.wf_build_input_json_for_action(a.node_execution_id) b
-    ), queued as (
-        insert into wf.task (node_execution_id, workflow_instance_id, node_id, action_id, priority,
-                             available_at, is_claimable, input_json)
-        select b.node_execution_id, b.workflow_instance_id, b.node_id, b.action_id, b.priority,
-               p_now, true, b.value_json
-          from built b
-         where b.error_code is null
-         order by b.ordinal
-    )
-    select f.*
-      from built b
-     cross join lateral wf.wf_fail_step(b.ordinal, b.node_execution_id, b.workflow_instance_id,
-                                        b.error_code, b.error_message) f
-     where b.error_code is not null;
-end
-$$;
-
--- SEQUENCE: its first child; without children it ends at once, after the `set` or `fail` that it
--- carries.
-create or replace function wf.wf_sequence_activate(p_entries wf.agenda_entry[])
-returns setof wf.agenda_step
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-declare
-    v_row   record;
-    v_error record;
-begin
-    for v_row in
-        select a.*, n.node_id, n.first_child_id, n.has_output_bindings,
-               n.attributes_json -> 'fail' as fail_json
-          from unnest(p_entries) a
-          join wf.node_execution e on e.node_execution_id = a.node_execution_id
-          join wf.workflow_node n on n.node_id = e.node_id
-         order by a.ordinal
-    loop
-        if v_row.first_child_id is not null then
-            return next row(v_row.ordinal, 0, 'START', v_row.node_execution_id,
-                            v_row.workflow_instance_id, v_row.first_child_id, 0,
-                            null, null, null, null, null)::wf.agenda_step;
-            continue;
-        end if;
-        if v_row.fail_json is not null then
-            return next wf.wf_fail_statement(v_row.ordinal, v_row.node_execution_id,
-                                             v_row.workflow_instance_id, v_row.fail_json);
-            continue;
-        end if;
-        if v_row.has_output_bindings then
-            select * into v_error
-              from wf.wf_apply_output_bindings(v_row.node_execution_id, null, null, null);
-            if v_error.error_code is not null then
-                return next wf.wf_fail_step(v_row.ordinal, v_row.node_execution_id,
-                    v_row.workflow_instance_id, v_error.error_code, v_error.error_message);
-                continue;
-            end if;
-        end if;
-        return next row(v_row.ordinal, 0, 'SUCCEED', v_row.node_execution_id,
-                        v_row.workflow_instance_id, null, null, null, 0, null, null, null
-                       )::wf.agenda_step;
-    end loop;
-end
-$$;
-
--- `fail CODE "message"`: builds the message, then fails with the code and no engine code (R32).
-create or replace function wf.wf_fail_statement(
-    p_ordinal integer, p_node_execution_id bigint, p_workflow_instance_id bigint, p_fail jsonb
-) returns wf.agenda_step
-language plpgsql stable set search_path = pg_catalog, pg_temp as $$
-declare
-    v_message record;
-begin
-    select * into v_message
-      from wf.wf_eval_expression(p_fail -> 'message', p_node_execution_id);
-    if v_message.error_code is null and jsonb_typeof(v_message.value_json) <> 'string' then
-        v_message.error_code := 10017;
-        v_message.error_message :=
-            wf.wf_type_word(v_message.value_json) || ' cannot stand inside a string';
-    end if;
-    if v_message.error_code is not null then
-        return wf.wf_fail_step(p_ordinal, p_node_execution_id, p_workflow_instance_id,
-                               v_message.error_code, v_message.error_message);
-    end if;
-    return row(p_ordinal, 0, 'FAIL', p_node_execution_id, p_workflow_instance_id, null, null, null,
-               (p_fail ->> 'code')::integer, null, v_message.value_json #>> '{}',
-               p_node_execution_id)::wf.agenda_step;
-end
-$$;
-
--- PARALLEL: all children, or the first `limit`; the counter knows how many are open.
-create or replace function wf.wf_parallel_activate(p_entries wf.agenda_entry[])
-returns setof wf.agenda_step
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-begin
-    insert into wf.join_counter (node_execution_id, workflow_instance_id, join_parent_id,
-                                 total_count, next_index, open_count)
-    select a.node_execution_id, a.workflow_instance_id, e.join_parent_id, n.child_count,
-           least(n.child_count, coalesce(n.branch_limit, n.child_count)),
-           least(n.child_count, coalesce(n.branch_limit, n.child_count))
-      from unnest(p_entries) a
-      join wf.node_execution e on e.node_execution_id = a.node_execution_id
-      join wf.workflow_node n on n.node_id = e.node_id
-     where n.child_count > 0;
-
-    return query
-    select a.ordinal, c.child_order, 'START', a.node_execution_id, a.workflow_instance_id,
-           c.node_id, 0, null::jsonb, null::integer, null::integer, null::text, null::bigint
-      from unnest(p_entries) a
-      join wf.node_execution e on e.node_execution_id = a.node_execution_id
-      join wf.workflow_node n on n.node_id = e.node_id
-      join wf.workflow_node c on c.parent_node_id = n.node_id
-     where c.child_order < coalesce(n.branch_limit, n.child_count)
-    union all
-    select a.ordinal, 0, 'SUCCEED', a.node_execution_id, a.workflow_instance_id,
-           null, null, null, 0, null, null, null
-      from unnest(p_entries) a
-      join wf.node_execution e on e.node_execution_id = a.node_execution_id
-      join wf.workflow_node n on n.node_id = e.node_id
-     where n.child_count = 0;
-end
-$$;
-
--- IF: the branch that the condition chooses; false without an else succeeds (S6.4).
-create or replace function wf.wf_if_activate(p_entries wf.agenda_entry[])
-returns setof wf.agenda_step
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-declare
-    v_row record;
-begin
-    for v_row in
-        select a.*, c.is_true, c.error_code, c.error_message, b.node_id as branch_node_id
-          from unnest(p_entries) a
-          join wf.node_execution e on e.node_execution_id = a.node_execution_id
-          join wf.workflow_node n on n.node_id = e.node_id
-         cross join lateral wf.wf_eval_condition(n.attributes_json -> 'condition',
-                                                 a.node_execution_id) c
-          left join wf.workflow_node b
-            on b.parent_node_id = n.node_id
-           and b.edge_kind = case when c.is_true then 'THEN' else 'ELSE' end
-         order by a.ordinal
-    loop
-        if v_row.error_code is not null then
-            return next wf.wf_fail_step(v_row.ordinal, v_row.node_execution_id,
-                v_row.workflow_instance_id, v_row.error_code, v_row.error_message);
-        elsif v_row.branch_node_id is not null then
-            return next row(v_row.ordinal, 0, 'START', v_row.node_execution_id,
-                            v_row.workflow_instance_id, v_row.branch_node_id, 0,
-                            null, null, null, null, null)::wf.agenda_step;
-        elsif v_row.is_true then
-            return next wf.wf_fail_step(v_row.ordinal, v_row.node_execution_id,
-                v_row.workflow_instance_id, 10003, 'the if has no branch to take');
-        else
-            return next row(v_row.ordinal, 0, 'SUCCEED', v_row.node_execution_id,
-                            v_row.workflow_instance_id, null, null, null, 0, null, null, null
-                           )::wf.agenda_step;
-        end if;
-    end loop;
-end
-$$;
-
--- SWITCH: the first case that holds an equal value (S3.1), else default, else 10004.
-create or replace function wf.wf_switch_activate(p_entries wf.agenda_entry[])
-returns setof wf.agenda_step
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-declare
-    v_row    record;
-    v_branch bigint;
-begin
-    for v_row in
-        select a.*, n.node_id, n.workflow_version_id, n.node_key,
-               s.value_json, s.error_code, s.error_message
-          from unnest(p_entries) a
-          join wf.node_execution e on e.node_execution_id = a.node_execution_id
-          join wf.workflow_node n on n.node_id = e.node_id
-         cross join lateral wf.wf_eval_expression(n.attributes_json -> 'subject',
-                                                  a.node_execution_id) s
-         order by a.ordinal
-    loop
-        if v_row.error_code is null and jsonb_typeof(v_row.value_json) in ('object', 'array') then
-            -- Only null may be compared with an object or an array (S3.1).
-            select 10010, 'cannot compare ' || jsonb_typeof(v_row.value_json) || ' with '
-                          || wf.wf_type_word(v.value)
-              into v_row.error_code, v_row.error_message
-              from wf.workflow_edge d
-             cross join lateral jsonb_array_elements(d.case_value) with ordinality v(value, position)
-             where d.workflow_version_id = v_row.workflow_version_id
-               and d.parent_key = v_row.node_key and v.value <> 'null'
-             order by d.child_order, v.position
-             limit 1;
-        end if;
-        if v_row.error_code is not null then
-            return next wf.wf_fail_step(v_row.ordinal, v_row.node_execution_id,
-                v_row.workflow_instance_id, v_row.error_code, v_row.error_message);
-            continue;
-        end if;
-        -- jsonb equality is S3.1's for scalars: numbers by value, strings exactly.
-        select b.node_id into v_branch
-          from wf.workflow_edge d
-          join wf.workflow_node b
-            on b.workflow_version_id = d.workflow_version_id and b.node_key = d.child_key
-         where d.workflow_version_id = v_row.workflow_version_id
-           and d.parent_key = v_row.node_key
-           and (d.branch_kind = 'DEFAULT'
-                or exists (select 1 from jsonb_array_elements(d.case_value) v
-                            where v.value = v_row.value_json))
-         order by d.branch_kind = 'DEFAULT', d.child_order
-         limit 1;
-        if v_branch is null then
-            return next wf.wf_fail_step(v_row.ordinal, v_row.node_execution_id,
-                v_row.workflow_instance_id, 10004, 'no case fits and there is no default');
-        else
-            return next row(v_row.ordinal, 0, 'START', v_row.node_execution_id,
-                            v_row.workflow_instance_id, v_branch, 0,
-                            null, null, null, null, null)::wf.agenda_step;
-        end if;
-    end loop;
-end
-$$;
-
--- REPEAT: evaluates the count once and starts iteration 0; n <= 0 succeeds at once (S6.6).
-create or replace function wf.wf_repeat_activate(p_entries wf.agenda_entry[])
-returns setof wf.agenda_step
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-declare
-    v_row   record;
-    v_count numeric;
-begin
-    for v_row in
-        select a.*, n.first_child_id, c.value_json, c.error_code, c.error_message
-          from unnest(p_entries) a
-          join wf.node_execution e on e.node_execution_id = a.node_execution_id
-          join wf.workflow_node n on n.node_id = e.node_id
-         cross join lateral wf.wf_eval_expression(n.attributes_json -> 'count',
-                                                  a.node_execution_id) c
-         order by a.ordinal
-    loop
-        if v_row.error_code is null and wf.wf_type_word(v_row.value_json) <> 'integer' then
-            v_row.error_code := 10010;
-            v_row.error_message := 'repeat takes an integer, not '
-                || wf.wf_type_word(v_row.value_json);
-        end if;
-        if v_row.error_code is null and v_row.first_child_id is null then
-            v_row.error_code := 10005;
-            v_row.error_message := 'the repeat has no body';
-        end if;
-        if v_row.error_code is not null then
-            return next wf.wf_fail_step(v_row.ordinal, v_row.node_execution_id,
-                v_row.workflow_instance_id, v_row.error_code, v_row.error_message);
-            continue;
-        end if;
-        v_count := (v_row.value_json #>> '{}')::numeric;
-        if v_count <= 0 then
-            return next row(v_row.ordinal, 0, 'SUCCEED', v_row.node_execution_id,
-                            v_row.workflow_instance_id, null, null, null, 0, null, null, null
-                           )::wf.agenda_step;
-            continue;
-        end if;
-        insert into wf.loop_state (node_execution_id, workflow_instance_id, total_count)
-        values (v_row.node_execution_id, v_row.workflow_instance_id,
-                least(v_count, 9223372036854775807)::bigint);
-        return next row(v_row.ordinal, 0, 'START', v_row.node_execution_id,
-                        v_row.workflow_instance_id, v_row.first_child_id, 0,
-                        null, null, null, null, null)::wf.agenda_step;
-    end loop;
-end
-$$;
-
--- WHILE: the test before iteration p_iteration_no of each entry's loop; shared by activation and
--- continuation. Passing `max` with the condition still true is 10012.
-create or replace function wf.wf_while_test(
-    p_ordinal integer, p_node_execution_id bigint, p_workflow_instance_id bigint,
-    p_iteration_no integer
-) returns wf.agenda_step
-language plpgsql stable set search_path = pg_catalog, pg_temp as $$
-declare
-    v_node  record;
-    v_test  record;
-    v_max   bigint;
-begin
-    select n.first_child_id, n.attributes_json into v_node
-      from wf.node_execution e
-      join wf.workflow_node n on n.node_id = e.node_id
-     where e.node_execution_id = p_node_execution_id;
-    if v_node.first_child_id is null then
-        return wf.wf_fail_step(p_ordinal, p_node_execution_id, p_workflow_instance_id,
-                               10006, 'the while has no body');
-    end if;
-    select * into v_test
-      from wf.wf_eval_condition(v_node.attributes_json -> 'condition', p_node_execution_id);
-    if v_test.error_code is not null then
-        return wf.wf_fail_step(p_ordinal, p_node_execution_id, p_workflow_instance_id,
-                               v_test.error_code, v_test.error_message);
-    end if;
-    if not v_test.is_true then
-        return row(p_ordinal, 0, 'SUCCEED', p_node_execution_id, p_workflow_instance_id,
-                   null, null, null, 0, null, null, null)::wf.agenda_step;
-    end if;
-    v_max := coalesce((v_node.attributes_json ->> 'max')::bigint, 10000);
-    if p_iteration_no >= v_max then
-        return wf.wf_fail_step(p_ordinal, p_node_execution_id, p_workflow_instance_id,
-                               10012, 'while passed its max of ' || v_max);
-    end if;
-    return row(p_ordinal, 0, 'START', p_node_execution_id, p_workflow_instance_id,
-               v_node.first_child_id, p_iteration_no, null, null, null, null, null
-              )::wf.agenda_step;
-end
-$$;
-
--- Continuation: what follows when a child has succeeded -------------------------------------------
-
--- The next child of the SEQUENCE, or its end.
-create or replace function wf.wf_sequence_continue(p_entries wf.agenda_entry[])
-returns wf.agenda_step[]
-language plpgsql stable set search_path = pg_catalog, pg_temp as $$
-begin
-    return array(
-        select row(s.ordinal, 0, case when n.next_node_id is null then 'SUCCEED' else 'START' end,
-                   e.parent_execution_id, s.workflow_instance_id, n.next_node_id, 0, null,
-                   case when n.next_node_id is null then 0 end, null, null, null)::wf.agenda_step
-          from unnest(p_entries) s
-          join wf.node_execution e on e.node_execution_id = s.node_execution_id
-          join wf.workflow_node n on n.node_id = e.node_id);
-end
-$$;
-
--- An IF or a SWITCH ends with its branch.
-create or replace function wf.wf_branch_continue(p_entries wf.agenda_entry[])
-returns wf.agenda_step[]
-language plpgsql stable set search_path = pg_catalog, pg_temp as $$
-begin
-    return array(
-        select row(s.ordinal, 0, 'SUCCEED', e.parent_execution_id, s.workflow_instance_id,
-                   null, null, null, 0, null, null, null)::wf.agenda_step
-          from unnest(p_entries) s
-          join wf.node_execution e on e.node_execution_id = s.node_execution_id);
-end
-$$;
-
--- The next iteration of a REPEAT, or its end.
-create or replace function wf.wf_repeat_continue(p_entries wf.agenda_entry[])
-returns wf.agenda_step[]
-language plpgsql stable set search_path = pg_catalog, pg_temp as $$
-begin
-    return array(
-        select row(s.ordinal, 0, case when e.iteration_no + 1 < l.total_count then 'START' else 'SUCCEED' end,
-                   e.parent_execution_id, s.workflow_instance_id,
-                   e.node_id, e.iteration_no + 1, null,
-                   case when e.iteration_no + 1 < l.total_count then null else 0 end,
-                   null, null, null)::wf.agenda_step
-          from unnest(p_entries) s
-          join wf.node_execution e on e.node_execution_id = s.node_execution_id
-          join wf.loop_state l on l.node_execution_id = e.parent_execution_id);
-end
-$$;
-
--- The next test of a WHILE.
-create or replace function wf.wf_while_continue(p_entries wf.agenda_entry[])
-returns wf.agenda_step[]
-language plpgsql stable set search_path = pg_catalog, pg_temp as $$
-begin
-    return array(
-        select wf.wf_while_test(s.ordinal, e.parent_execution_id, s.workflow_instance_id,
-                                e.iteration_no + 1)
-          from unnest(p_entries) s
-          join wf.node_execution e on e.node_execution_id = s.node_execution_id);
-end
-$$;
-
--- PARALLEL and FOREACH: takes the ended children off the counters. For each child a next one starts
--- while there are any; the join ends when none is open and none is left to start.
--- Locks: one counter row after the other, in the order of p_entries; wf.wf_engine_run hands
--- counters of instances held shared in descending order (R1).
-create or replace function wf.wf_join_continue(p_entries wf.agenda_entry[])
-returns setof wf.agenda_step
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-declare
-    v_row     record;
-    v_counter wf.join_counter;
-begin
-    for v_row in
-        select s.ordinal, s.workflow_instance_id, e.parent_execution_id, n.parent_node_id,
-               n.parent_type, n.node_id
-          from unnest(p_entries) s
-          join wf.node_execution e on e.node_execution_id = s.node_execution_id
-          join wf.workflow_node n on n.node_id = e.node_id
-         order by s.ordinal
-    loop
-        update wf.join_counter c
-           set open_count = c.open_count - case when c.next_index < c.total_count then 0 else 1 end,
-               last_started = case when c.next_index < c.total_count then c.next_index end,
-               next_index = least(c.next_index + 1, c.total_count),
-               succeeded_count = c.succeeded_count + 1
-         where c.node_execution_id = v_row.parent_execution_id
-        returning c.* into v_counter;
-        if v_counter.last_started is not null then
-            return query select * from wf.wf_join_start_next(
-                v_row.ordinal, v_row.parent_execution_id, v_row.workflow_instance_id,
-                v_row.parent_node_id, v_row.parent_type, v_counter.last_started);
-        elsif v_counter.open_count = 0 then
-            return next row(v_row.ordinal, 0, 'SUCCEED', v_row.parent_execution_id,
-                            v_row.workflow_instance_id, null, null, null, 0, null, null, null
-                           )::wf.agenda_step;
-        end if;
-    end loop;
-end
-$$;
-
--- The child or iteration number p_index of a PARALLEL or FOREACH, as a START step.
-create or replace function wf.wf_join_start_next(
-    p_ordinal integer, p_parent_execution_id bigint, p_workflow_instance_id bigint,
-    p_parent_node_id bigint, p_parent_type text, p_index integer
-) returns setof wf.agenda_step
-language sql stable set search_path = pg_catalog, pg_temp as $$
-    select row(p_ordinal, 0, 'START', p_parent_execution_id, p_workflow_instance_id, c.node_id,
-               case when p_parent_type = 'FOREACH' then p_index else 0 end, f.item_json,
-               null, null, null, null)::wf.agenda_step
-      from wf.workflow_node c
-      left join wf.foreach_item f
-        on f.node_execution_id = p_parent_execution_id and f.iteration_no = p_index
-     where c.parent_node_id = p_parent_node_id
-       and c.child_order = case when p_parent_type = 'FOREACH' then 0 else p_index end
-$$;
-
--- Closing -----------------------------------------------------------------------------------------
-
--- Cancels every open execution below one, level by level: READY and leased tasks go, waits and
--- counters go, the rows become CANCELLED. The caller holds the instance's gate exclusive, so no
--- other call can complete them meanwhile; a claim that just took such a task has its row deleted
--- under it and hears CANCEL at the next heartbeat.
-create or replace function wf.wf_cancel_below(
-    p_workflow_instance_id bigint, p_node_execution_id bigint, p_now timestamptz
-) returns void
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-declare
-    v_frontier bigint[] := array[p_node_execution_id];
-    v_open     bigint[] := '{}';
-begin
-    loop
-        select array_agg(c.node_execution_id order by c.node_execution_id) into v_frontier
-          from wf.node_execution c
-         where c.workflow_instance_id = p_workflow_instance_id
-           and c.parent_execution_id = any (v_frontier)
-           and c.status in ('READY', 'RUNNING');
-        exit when v_frontier is null;
-        v_open := v_open || v_frontier;
-    end loop;
-    if cardinality(v_open) = 0 then
-        return;
-    end if;
-    with gone as (
-        delete from wf.task t where t.node_execution_id = any (v_open) returning t.*
-    )
-    update wf.node_execution e
-       set status = 'CANCELLED', ended_at = p_now,
-           input_json = g.input_json, worker_id = g.worker_id, started_at = g.claimed_at,
-           attempt_no = g.attempt_no - case when g.claimed_at is null then 1 else 0 end,
-           delivery_count = g.delivery_count, last_token = nullif(g.lease_token, 0)
-      from gone g
-     where e.node_execution_id = g.node_execution_id;
-    update wf.node_execution e
-       set status = 'CANCELLED', ended_at = p_now
-     where e.node_execution_id = any (v_open) and e.status in ('READY', 'RUNNING');
-    delete from wf.event_wait w where w.node_execution_id = any (v_open);
-    delete from wf.join_counter c where c.node_execution_id = any (v_open);
-    delete from wf.loop_state l where l.node_execution_id = any (v_open);
-    delete from wf.foreach_item f where f.node_execution_id = any (v_open);
-end
-$$;
-
--- One failed execution: what is open beside it is cancelled and its parent fails by it (S1.5), or
--- the instance does. Needs the exclusive gate.
-create or replace function wf.wf_close_failed(p_entry wf.agenda_entry, p_now timestamptz)
-returns setof wf.agenda_step
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-declare
-    v_failed record;
-begin
-    select e.parent_execution_id, e.result_code, e.engine_error_code, e.engine_error_message,
-           e.error_execution_id, n.parent_type
-      into v_failed
-      from wf.node_execution e
-      join wf.workflow_node n on n.node_id = e.node_id
-     where e.node_execution_id = p_entry.node_execution_id;
-    if v_failed.parent_execution_id = 0 then
-        perform wf.wf_end_instance(p_entry.workflow_instance_id, 'FAILED', p_entry.node_execution_id,
-                                   p_now);
-        return;
-    end if;
-    if v_failed.parent_type in ('PARALLEL', 'FOREACH') then
-        perform wf.wf_cancel_below(p_entry.workflow_instance_id, v_failed.parent_execution_id, p_now);
-    end if;
-    return next row(p_entry.ordinal, 0, 'FAIL', v_failed.parent_execution_id,
-                    p_entry.workflow_instance_id, null, null, null, v_failed.result_code,
-                    v_failed.engine_error_code, v_failed.engine_error_message,
-                    v_failed.error_execution_id)::wf.agenda_step;
-end
-$$;
-
--- Ends an instance whose root has ended; its error is the root's.
-create or replace function wf.wf_end_instance(
-    p_workflow_instance_id bigint, p_status text, p_root_execution_id bigint, p_now timestamptz
-) returns void
-language sql set search_path = pg_catalog, pg_temp as $$
-    update wf.workflow_instance i
-       set status = p_status, ended_at = p_now,
-           error_code = case when p_status = 'FAILED' then e.result_code end,
-           engine_error_code = case when p_status = 'FAILED' then e.engine_error_code end,
-           engine_error_message = case when p_status = 'FAILED' then e.engine_error_message end,
-           error_execution_id = case when p_status = 'FAILED' then e.error_execution_id end
-      from wf.node_execution e
-     where i.workflow_instance_id = p_workflow_instance_id
-       and e.node_execution_id = p_root_execution_id
-$$;
-
--- The root has succeeded: evaluates `output` in the root's scope and ends the instance. A name that
--- only a `set` would have brought into being, and none has, gives null; any other error fails the
--- instance at the root (R16).
-create or replace function wf.wf_finish_instance(
-    p_workflow_instance_id bigint, p_root_execution_id bigint, p_now timestamptz
-) returns void
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-declare
-    v_output record;
-    v_value  record;
-    v_result jsonb;
-begin
-    for v_output in
-        select o.value ->> 'name' as name, o.value -> 'program' as program_json
-          from wf.workflow_instance i
-          join wf.workflow_version v on v.workflow_version_id = i.workflow_version_id
-         cross join lateral jsonb_array_elements(v.outputs_json) with ordinality o(value, position)
-         where i.workflow_instance_id = p_workflow_instance_id
-         order by o.position
-    loop
-        select * into v_value
-          from wf.wf_eval_expression(v_output.program_json, p_root_execution_id,
-                                     p_unset_is_null => true);
-        if v_value.error_code is not null then
-            update wf.node_execution e
-               set status = 'FAILED', result_code = null, error_execution_id = p_root_execution_id,
-                   engine_error_code = v_value.error_code,
-                   engine_error_message = wf.wf_execution_path(p_root_execution_id) || ': '
-                       || v_value.error_message
-             where e.node_execution_id = p_root_execution_id;
-            perform wf.wf_end_instance(p_workflow_instance_id, 'FAILED', p_root_execution_id, p_now);
-            return;
-        end if;
-        v_result := coalesce(v_result, '{}')
-            || jsonb_build_object(v_output.name, v_value.value_json);
-    end loop;
-    if v_result is not null then
-        update wf.execution_context x set output_json = v_result
-         where x.workflow_instance_id = p_workflow_instance_id;
-    end if;
-    perform wf.wf_end_instance(p_workflow_instance_id, 'SUCCEEDED', p_root_execution_id, p_now);
-end
-$$;
-
--- Completion --------------------------------------------------------------------------------------
-
--- Runs the `set`s of a node that has succeeded, in order, each seeing those before it (S2.4). The
--- first error ends it and is answered.
-create or replace function wf.wf_apply_output_bindings(
-    p_node_execution_id bigint, p_output_json jsonb, p_result_code integer, p_event_json jsonb,
-    out error_code integer, out error_message text
-)
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-declare
-    v_binding record;
-    v_value   record;
-begin
-    for v_binding in
-        select b.name, b.owner_key, b.program_json, e.scope_id
-          from wf.node_execution e
-          join wf.variable_output_binding b on b.node_id = e.node_id
-         where e.node_execution_id = p_node_execution_id and b.binding_kind = 'var'
-         order by b.binding_order
-    loop
-        select * into v_value
-          from wf.wf_eval_expression(v_binding.program_json, p_node_execution_id, p_output_json,
-                                     p_result_code, p_event_json);
-        if v_value.error_code is not null then
-            error_code := v_value.error_code;
-            error_message := v_value.error_message;
-            return;
-        end if;
-        perform wf.wf_set_scope_variable(v_binding.scope_id, v_binding.owner_key, v_binding.name,
-                                         v_value.value_json);
-    end loop;
-end
-$$;
-
 -- Carrying out steps ------------------------------------------------------------------------------
 
 -- Carries out the steps of one level: ends executions, starts children, and answers the entries of
@@ -728,17 +142,21 @@ create or replace function wf.wf_engine_apply(p_steps wf.agenda_step[], p_now ti
 returns wf.agenda_entry[]
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
-    v_ended   wf.agenda_step[] := array(select s from unnest(p_steps) s where s.step <> 'START');
-    v_started wf.agenda_step[] := array(select s from unnest(p_steps) s where s.step = 'START');
+    v_ended    wf.agenda_step[] := array(select s from unnest(p_steps) s where s.step <> 'START');
+    v_started  wf.agenda_step[] := array(select s from unnest(p_steps) s where s.step = 'START');
+    v_deciding bigint[] := '{}';
 begin
     if cardinality(v_ended) > 0 then
-        v_ended := wf.wf_engine_end(v_ended, p_now);
+        select x.ended, x.deciding into v_ended, v_deciding
+          from wf.wf_engine_end(v_ended, p_now) x;
     end if;
     return array(
         select row(row_number() over (order by x.ordinal, x.seq), x.node_execution_id,
                    x.workflow_instance_id, x.kind)::wf.agenda_entry
           from (select s.ordinal, s.seq, s.node_execution_id, s.workflow_instance_id,
-                       case s.step when 'SUCCEED' then 'S' else 'F' end as kind
+                       case when s.step = 'FAIL' then 'F'
+                            when s.node_execution_id = any (v_deciding) then 'J'
+                            else 'S' end as kind
                   from unnest(v_ended) s
                 union all
                 select * from wf.wf_engine_start(v_started, p_now)) x
@@ -747,25 +165,33 @@ end
 $$;
 
 -- Ends executions: lets FOREACHs collect, writes the rows, and forgets what only an open PARALLEL,
--- FOREACH or REPEAT needs. Answers the steps as they turned out.
-create or replace function wf.wf_engine_end(p_ended wf.agenda_step[], p_now timestamptz)
-returns wf.agenda_step[]
+-- FOREACH or REPEAT needs. Answers the steps as they turned out, and which successes may close other
+-- work: those that may decide a join, and finallys of cancelled SEQUENCEs.
+create or replace function wf.wf_engine_end(
+    p_ended wf.agenda_step[], p_now timestamptz, out ended wf.agenda_step[], out deciding bigint[]
+)
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
-    v_ended    wf.agenda_step[] := p_ended;
     v_collects boolean;
     v_joins    bigint[];
     v_loops    bigint[];
+    v_timed    bigint[];
 begin
+    ended := p_ended;
     select bool_or(n.collect_node_id is not null and s.step = 'SUCCEED'),
            array_agg(e.node_execution_id) filter (where n.node_type in ('PARALLEL', 'FOREACH')),
-           array_agg(e.node_execution_id) filter (where n.node_type = 'REPEAT')
-      into v_collects, v_joins, v_loops
+           array_agg(e.node_execution_id) filter (where n.node_type = 'REPEAT'),
+           array_agg(e.node_execution_id) filter (where n.timeout_ms is not null),
+           coalesce(array_agg(e.node_execution_id) filter (where n.success_may_close
+               or n.edge_kind = 'FINALLY' and exists (
+                    select 1 from wf.pending_end q
+                     where q.node_execution_id = e.parent_execution_id and q.is_cancelled)), '{}')
+      into v_collects, v_joins, v_loops, v_timed, deciding
       from unnest(p_ended) s
       join wf.node_execution e on e.node_execution_id = s.node_execution_id
       join wf.workflow_node n on n.node_id = e.node_id;
     if v_collects then
-        v_ended := wf.wf_foreach_collect(v_ended);
+        ended := wf.wf_foreach_collect(ended);
     end if;
     update wf.node_execution e
        set status = case s.step when 'SUCCEED' then 'SUCCEEDED' else 'FAILED' end,
@@ -773,7 +199,7 @@ begin
            result_code = s.result_code, output_json = s.item_json, ended_at = p_now,
            engine_error_code = s.engine_error_code, engine_error_message = s.message,
            error_execution_id = s.error_execution_id
-      from unnest(v_ended) s
+      from unnest(ended) s
      where e.node_execution_id = s.node_execution_id;
     if v_joins is not null then
         delete from wf.join_counter c where c.node_execution_id = any (v_joins);
@@ -782,7 +208,9 @@ begin
     if v_loops is not null then
         delete from wf.loop_state l where l.node_execution_id = any (v_loops);
     end if;
-    return v_ended;
+    if v_timed is not null then
+        delete from wf.timer t where t.node_execution_id = any (v_timed);
+    end if;
 end
 $$;
 
@@ -802,6 +230,7 @@ begin
           from (select s.ordinal, s.seq, s.workflow_instance_id, s.iteration_no, s.item_json,
                        s.node_execution_id as parent_execution_id, n.node_id, n.node_key,
                        n.node_type, n.opens_scope, n.loop_item_name, n.loop_index_name,
+                       case when n.node_type <> 'ACTION' then n.timeout_ms end as timeout_ms,
                        p.scope_id as parent_scope_id,
                        case when n.parent_type in ('PARALLEL', 'FOREACH')
                             then p.node_execution_id else p.join_parent_id end as join_parent_id
@@ -823,6 +252,11 @@ begin
         select x.new_id, x.parent_scope_id, x.workflow_instance_id, x.node_key
           from started x
          where x.opens_scope
+    ), timers as (
+        insert into wf.timer (node_execution_id, workflow_instance_id, due_at)
+        select x.new_id, x.workflow_instance_id, p_now + x.timeout_ms * interval '1 millisecond'
+          from started x
+         where x.timeout_ms is not null
     ), items as (
         insert into wf.scope_variable (scope_id, name, value_json)
         select x.new_id, x.loop_item_name, x.item_json
@@ -924,7 +358,7 @@ begin
         when 'ACTION' then
             return array(select s from wf.wf_action_activate(p_entries, p_now) s);
         when 'SEQUENCE' then
-            return array(select s from wf.wf_sequence_activate(p_entries) s);
+            return array(select s from wf.wf_sequence_activate(p_entries, p_now) s);
         when 'PARALLEL' then
             return array(select s from wf.wf_parallel_activate(p_entries) s);
         when 'IF' then
@@ -950,7 +384,9 @@ begin
         when 'IN_WHILE' then
             return wf.wf_while_continue(p_entries);
         when 'IN_PARALLEL', 'IN_FOREACH', 'JOIN' then
-            return array(select s from wf.wf_join_continue(p_entries) s);
+            return wf.wf_join_continue(p_entries, p_now);
+        when 'IN_WAIT_EVENT' then
+            return wf.wf_wait_continue(p_entries);
         when 'IN_INSTANCE' then
             perform wf.wf_finish_instance(a.workflow_instance_id, a.node_execution_id, p_now)
                from unnest(p_entries) a;
@@ -959,7 +395,8 @@ begin
 end
 $$;
 
--- Entries that still count: an execution that is open, or one that ended under a parent that is.
+-- Entries that still count: an execution that is open, or one that ended under a parent that is and
+-- is not closing. A time that is up counts while nothing else has decided.
 create or replace function wf.wf_engine_alive(p_entries wf.agenda_entry[])
 returns wf.agenda_entry[]
 language sql stable set search_path = pg_catalog, pg_temp as $$
@@ -968,8 +405,12 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
       join wf.node_execution e on e.node_execution_id = a.node_execution_id
       left join wf.node_execution p on p.node_execution_id = e.parent_execution_id
      where case when a.kind = 'A' then e.status in ('READY', 'RUNNING')
+                when a.kind = 'T' then e.status in ('READY', 'RUNNING') and not exists (
+                    select 1 from wf.pending_end q where q.node_execution_id = e.node_execution_id)
                 when e.parent_execution_id = 0 then true
-                else p.status = 'RUNNING' end
+                else p.status = 'RUNNING' and not exists (
+                    select 1 from wf.pending_end q
+                     where q.node_execution_id = e.parent_execution_id and q.phase = 'WAITING') end
 $$;
 
 -- Splits the ended children of joins: held are those whose counter existed before this call and
@@ -1085,9 +526,9 @@ begin
 end
 $$;
 
--- One level. Entries that cannot close other work are taken as one set; a failure is taken alone,
--- after the earlier and before the later entries, and what it closed is dropped from the later ones
--- (R12).
+-- One level. Entries that cannot close other work are taken as one set; one that may (F, J, T) is
+-- taken alone, after the earlier and before the later entries, and what it closed is dropped from the
+-- later ones (R12).
 create or replace function wf.wf_engine_level(
     p_level wf.agenda_entry[], p_first_new_id bigint, p_exclusive bigint[], p_work_left bigint,
     p_work_limit bigint, p_now timestamptz,
@@ -1098,7 +539,7 @@ language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
     v_level  wf.agenda_entry[] := p_level;
     v_set    wf.agenda_entry[];
-    v_failed wf.agenda_entry;
+    v_closer wf.agenda_entry;
     v_done   record;
 begin
     next_level := '{}';
@@ -1107,12 +548,12 @@ begin
     work_left := p_work_left;
     has_closed := false;
     loop
-        select a.* into v_failed
-          from unnest(v_level) a where a.kind = 'F' order by a.ordinal limit 1;
+        select a.* into v_closer
+          from unnest(v_level) a where a.kind in ('F', 'J', 'T') order by a.ordinal limit 1;
         v_set := v_level;
-        if v_failed.ordinal is not null then
+        if v_closer.ordinal is not null then
             v_set := array(select a from unnest(v_level) a
-                            where a.ordinal < v_failed.ordinal order by a.ordinal);
+                            where a.ordinal < v_closer.ordinal order by a.ordinal);
         end if;
         if cardinality(v_set) > 0 then
             select * into v_done
@@ -1123,17 +564,17 @@ begin
             waits := waits || v_done.waits;
             work_left := v_done.work_left;
         end if;
-        exit when v_failed.ordinal is null;
-        if v_failed.workflow_instance_id <> all (p_exclusive) then
+        exit when v_closer.ordinal is null;
+        if v_closer.workflow_instance_id <> all (p_exclusive) then
             raise exception 'the gate of instance % is needed exclusive',
-                v_failed.workflow_instance_id
-                using errcode = 'WFX01', detail = v_failed.workflow_instance_id::text;
+                v_closer.workflow_instance_id
+                using errcode = 'WFX01', detail = v_closer.workflow_instance_id::text;
         end if;
         next_level := next_level || wf.wf_engine_apply(
-            array(select s from wf.wf_close_failed(v_failed, p_now) s), p_now);
+            array(select s from wf.wf_engine_close(v_closer, p_now) s), p_now);
         has_closed := true;
         v_level := wf.wf_engine_alive(
-            array(select a from unnest(v_level) a where a.ordinal > v_failed.ordinal));
+            array(select a from unnest(v_level) a where a.ordinal > v_closer.ordinal));
         exit when cardinality(v_level) = 0;
     end loop;
     if has_closed then

@@ -1,4 +1,4 @@
--- Administration: workers. Twin: mssql/04_admin.sql
+-- Administration: workers and instances. Twin: mssql/04_admin.sql
 
 -- Registers a worker or renews it: its capabilities (`*`: all actions), and its token. A worker has
 -- at most two live tokens, so that one can be rotated while the other is in use; the older goes.
@@ -16,6 +16,7 @@ begin
     if p_worker_token is null or char_length(p_worker_token) not between 20 and 200 then
         perform wf.wf_raise(20004, 'worker_token must have 20 to 200 characters');
     end if;
+    perform wf.wf_check_key('capability', c) from unnest(p_capabilities) c;
     if p_max_concurrency is null or p_max_concurrency not between 1 and 1000 then
         perform wf.wf_raise(20004, 'max_concurrency must be between 1 and 1000');
     end if;
@@ -53,7 +54,143 @@ begin
     end if;
     update wf.worker w set desired_state = p_desired_state where w.worker_id = p_worker_id;
     if not found then
-        perform wf.wf_raise(20002, format('there is no worker %s', p_worker_id));
+        perform wf.wf_raise(20002, format('there is no worker %s', left(p_worker_id, 200)));
     end if;
+end
+$$;
+
+-- Instances ---------------------------------------------------------------------------------------
+
+-- Takes an instance's gate exclusive and answers its status. Errors: 20002 unknown instance.
+create or replace function wf.wf_lock_instance(p_workflow_instance_id bigint) returns text
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    v_status text;
+begin
+    select i.status into v_status
+      from wf.workflow_instance i
+     where i.workflow_instance_id = p_workflow_instance_id for update;
+    if not found then
+        perform wf.wf_raise(20002, format('there is no workflow instance %s',
+                                          p_workflow_instance_id));
+    end if;
+    return v_status;
+end
+$$;
+
+-- Cancels an instance: everything open ends at once and neither on_error nor finally runs (R13). A
+-- worker with a task of it hears CANCEL at its next heartbeat. Cancelling a cancelled one again
+-- changes nothing. Locks: the gate exclusive. Errors: 20002; 20003 it has succeeded or failed.
+create or replace function wf.sp_cancel_workflow_instance(
+    p_workflow_instance_id bigint, p_reason text default null
+) returns table (instance_status text)
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    v_status text := wf.wf_lock_instance(p_workflow_instance_id);
+    v_now    timestamptz := wf.wf_now();
+    v_root   bigint;
+begin
+    if v_status in ('SUCCEEDED', 'FAILED') then
+        perform wf.wf_raise(20003, format('instance %s has %s', p_workflow_instance_id,
+                                          lower(v_status)));
+    end if;
+    if v_status <> 'CANCELLED' then
+        select i.root_execution_id into v_root
+          from wf.workflow_instance i where i.workflow_instance_id = p_workflow_instance_id;
+        perform wf.wf_cancel_below(1, p_workflow_instance_id, v_root, true, v_now);
+        perform wf.wf_cancel_executions(array_remove(array[v_root], null), v_now);
+        delete from wf.timer t where t.node_execution_id = v_root;
+        update wf.workflow_instance i
+           set status = 'CANCELLED', ended_at = v_now, cancel_reason = p_reason,
+               engine_error_code = 10016,
+               engine_error_message = 'cancelled by an operator' || coalesce(': ' || p_reason, ''),
+               error_execution_id = v_root
+         where i.workflow_instance_id = p_workflow_instance_id;
+        insert into wf.audit_log (at, what, detail_json)
+        values (v_now, 'cancel', jsonb_build_object('instance', p_workflow_instance_id,
+                                                    'reason', p_reason));
+    end if;
+    return query select 'CANCELLED'::text;
+end
+$$;
+
+-- Pauses a running instance: nothing of it is claimed and no timer acts until it is resumed; results,
+-- heartbeats and events are taken as ever, and what they activate waits (R14).
+-- Locks: the gate exclusive. Errors: 20002; 20003 it is not running.
+create or replace function wf.sp_pause_workflow_instance(p_workflow_instance_id bigint)
+returns table (instance_status text)
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    v_status text := wf.wf_lock_instance(p_workflow_instance_id);
+begin
+    if v_status not in ('RUNNING', 'PAUSED') then
+        perform wf.wf_raise(20003, format('instance %s is %s, not running',
+                                          p_workflow_instance_id, lower(v_status)));
+    end if;
+    update wf.workflow_instance i set status = 'PAUSED'
+     where i.workflow_instance_id = p_workflow_instance_id;
+    update wf.task t set is_claimable = false
+     where t.workflow_instance_id = p_workflow_instance_id;
+    return query select 'PAUSED'::text;
+end
+$$;
+
+-- Resumes a paused instance; timers that came due meanwhile act now, in due order.
+-- Locks: the gate exclusive. Errors: 20002; 20003 it is not paused.
+create or replace function wf.sp_resume_workflow_instance(p_workflow_instance_id bigint)
+returns table (instance_status text)
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    v_status text := wf.wf_lock_instance(p_workflow_instance_id);
+    v_now    timestamptz := wf.wf_now();
+begin
+    if v_status not in ('RUNNING', 'PAUSED') then
+        perform wf.wf_raise(20003, format('instance %s is %s, not paused',
+                                          p_workflow_instance_id, lower(v_status)));
+    end if;
+    if v_status = 'PAUSED' then
+        update wf.workflow_instance i set status = 'RUNNING'
+         where i.workflow_instance_id = p_workflow_instance_id;
+        update wf.task t set is_claimable = t.available_at <= v_now
+         where t.workflow_instance_id = p_workflow_instance_id;
+        perform wf.wf_apply_due(p_workflow_instance_id, v_now);
+    end if;
+    return query select i.status from wf.workflow_instance i
+                  where i.workflow_instance_id = p_workflow_instance_id;
+end
+$$;
+
+-- Removes up to p_limit instances that ended before p_ended_before, with all their rows; events and
+-- bundles stay. Call it until it answers 0. Locks: the gates of the instances it removes, with SKIP
+-- LOCKED. Errors: 20004 an argument is missing or out of bounds.
+create or replace function wf.sp_purge_instances(
+    p_ended_before timestamptz, p_limit integer default 1000
+) returns table (purged_count integer)
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    v_ids bigint[];
+begin
+    if p_ended_before is null or p_limit is null or p_limit not between 1 and 10000 then
+        perform wf.wf_raise(20004, 'ended_before must be a time and limit between 1 and 10000');
+    end if;
+    v_ids := array(
+        select i.workflow_instance_id
+          from wf.workflow_instance i
+         where i.status in ('SUCCEEDED', 'FAILED', 'CANCELLED') and i.ended_at < p_ended_before
+         order by i.workflow_instance_id
+         limit p_limit
+           for update skip locked);
+    delete from wf.scope_variable v using wf.scope s
+     where s.workflow_instance_id = any (v_ids) and v.scope_id = s.scope_id;
+    delete from wf.scope s where s.workflow_instance_id = any (v_ids);
+    delete from wf.node_attempt a using wf.node_execution e
+     where e.workflow_instance_id = any (v_ids) and a.node_execution_id = e.node_execution_id;
+    delete from wf.node_execution e where e.workflow_instance_id = any (v_ids);
+    delete from wf.execution_context x where x.workflow_instance_id = any (v_ids);
+    delete from wf.instance_extension x where x.workflow_instance_id = any (v_ids);
+    delete from wf.instance_tag t where t.workflow_instance_id = any (v_ids);
+    delete from wf.affinity a where a.workflow_instance_id = any (v_ids);
+    delete from wf.workflow_instance i where i.workflow_instance_id = any (v_ids);
+    return query select coalesce(cardinality(v_ids), 0);
 end
 $$;

@@ -12,7 +12,7 @@ declare
     v_width integer;
 begin
     for v_row in
-        select a.*, e.join_parent_id, n.first_child_id, n.branch_limit,
+        select a.*, e.join_parent_id, n.first_child_id, n.branch_limit, n.attributes_json,
                c.value_json, c.error_code, c.error_message
           from unnest(p_entries) a
           join wf.node_execution e on e.node_execution_id = a.node_execution_id
@@ -35,18 +35,24 @@ begin
                 v_row.workflow_instance_id, v_row.error_code, v_row.error_message);
             continue;
         end if;
+        if v_row.attributes_json ? 'batch' then
+            v_row.value_json := wf.wf_batches(v_row.value_json,
+                                              (v_row.attributes_json ->> 'batch')::integer);
+        end if;
         v_total := jsonb_array_length(v_row.value_json);
         if v_total = 0 then
-            return next row(v_row.ordinal, 0, 'SUCCEED', v_row.node_execution_id,
-                            v_row.workflow_instance_id, null, null, null, 0, null, null, null
-                           )::wf.agenda_step;
+            return next wf.wf_succeed_step(v_row.ordinal, v_row.node_execution_id,
+                                           v_row.workflow_instance_id);
             continue;
         end if;
         v_width := least(v_total, coalesce(nullif(v_row.branch_limit, 0), v_total));
         insert into wf.join_counter (node_execution_id, workflow_instance_id, join_parent_id,
-                                     total_count, next_index, open_count)
+                                     total_count, next_index, open_count, allowed_failures,
+                                     keeps_going)
         values (v_row.node_execution_id, v_row.workflow_instance_id, v_row.join_parent_id,
-                v_total, v_width, v_width);
+                v_total, v_width, v_width,
+                wf.wf_tolerated(v_row.attributes_json -> 'tolerate', v_total),
+                v_row.attributes_json ? 'keep_going');
         insert into wf.foreach_item (node_execution_id, iteration_no, item_json)
         select v_row.node_execution_id, i.position - 1, i.value
           from jsonb_array_elements(v_row.value_json) with ordinality i(value, position)
@@ -61,6 +67,23 @@ begin
 end
 $$;
 
+-- An array cut into lists of p_size items, the last one perhaps shorter (R31).
+create or replace function wf.wf_batches(p_items jsonb, p_size integer) returns jsonb
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+    select coalesce(jsonb_agg(b.items order by b.batch_no), '[]')
+      from (select (i.position - 1) / p_size as batch_no,
+                   jsonb_agg(i.value order by i.position) as items
+              from jsonb_array_elements(p_items) with ordinality i(value, position)
+             group by 1) b
+$$;
+
+-- How many iterations may fail: `tolerate N`, or the largest number that is at most P % (R31).
+create or replace function wf.wf_tolerated(p_tolerate jsonb, p_total integer) returns integer
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+    select coalesce((p_tolerate ->> 'count')::integer,
+                    floor((p_tolerate ->> 'percent')::numeric * p_total / 100)::integer, 0)
+$$;
+
 -- Looks at the SUCCEED steps of a level. An iteration of a FOREACH that collects gets what it
 -- exports as its output, or fails if that cannot be evaluated; a FOREACH that succeeds writes the
 -- arrays of its iterations' exports, in iteration order, null where there is none (S2.5, R31).
@@ -71,6 +94,7 @@ declare
     v_steps   wf.agenda_step[] := p_steps;
     v_row     record;
     v_export  record;
+    v_problem text;
 begin
     for v_row in
         select s.position, s.node_execution_id, s.workflow_instance_id, s.ordinal,
@@ -83,7 +107,11 @@ begin
          where s.step = 'SUCCEED' and n.collect_node_id is not null
     loop
         if v_row.is_foreach then
-            perform wf.wf_foreach_write_collected(v_row.node_execution_id);
+            v_problem := wf.wf_foreach_write_collected(v_row.node_execution_id);
+            if v_problem is not null then
+                v_steps[v_row.position] := wf.wf_fail_step(v_row.ordinal, v_row.node_execution_id,
+                    v_row.workflow_instance_id, 10018, v_problem);
+            end if;
             continue;
         end if;
         select * into v_export
@@ -129,12 +157,13 @@ end
 $$;
 
 -- Writes the variables of a FOREACH's collects. Iterations that were never started contribute
--- null, as do those that exported nothing.
-create or replace function wf.wf_foreach_write_collected(p_node_execution_id bigint) returns void
+-- null, as do those that exported nothing. Answers why an array cannot be stored, or null.
+create or replace function wf.wf_foreach_write_collected(p_node_execution_id bigint) returns text
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
     v_binding record;
     v_values  jsonb;
+    v_problem text;
 begin
     for v_binding in
         select b.name, b.owner_key, e.workflow_instance_id, e.scope_id, n.first_child_id,
@@ -155,8 +184,11 @@ begin
            and x.parent_execution_id = p_node_execution_id
            and x.node_id = v_binding.first_child_id
            and x.iteration_no = g.iteration_no;
+        v_problem := wf.wf_storable_problem(v_values);
+        exit when v_problem is not null;
         perform wf.wf_set_scope_variable(v_binding.scope_id, v_binding.owner_key, v_binding.name,
                                          v_values);
     end loop;
+    return v_problem;
 end
 $$;

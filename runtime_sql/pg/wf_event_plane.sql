@@ -69,7 +69,7 @@ begin
         on conflict (event_type, correlation_key) do update set touched = r.touched + 1;
     end loop;
     for v_row in
-        select w.*, i.started_at, row_number() over (order by w.node_execution_id) as position
+        select w.*, i.started_at, i.workflow_version_id, row_number() over (order by w.node_execution_id) as position
           from unnest(p_waits) a
           join wf.event_wait w on w.node_execution_id = a.node_execution_id
           join wf.workflow_instance i on i.workflow_instance_id = w.workflow_instance_id
@@ -81,6 +81,7 @@ begin
          where v.event_type = v_row.event_type
            and (v_row.correlation_key is null or v.correlation_key = v_row.correlation_key)
            and v.ingested_at >= v_row.started_at
+           and wf.wf_event_fits_version(v_row.workflow_version_id, v.event_type, v.payload_json)
            and not exists (select 1 from wf.event_delivery d
                             where d.workflow_instance_id = v_row.workflow_instance_id
                               and d.event_id = v.event_id and d.outcome = 'applied')
@@ -118,22 +119,23 @@ declare
     v_wait  wf.event_wait;
     v_event jsonb := wf.wf_event_document(p_event_id);
     v_error record;
-    v_kind  text := 'S';
+    v_kind  text;
 begin
     delete from wf.event_wait w where w.node_execution_id = p_node_execution_id returning w.* into v_wait;
+    delete from wf.timer t where t.node_execution_id = p_node_execution_id;
+    select case when n.success_may_close then 'J' else 'S' end into v_kind
+      from wf.node_execution e
+      join wf.workflow_node n on n.node_id = e.node_id
+     where e.node_execution_id = p_node_execution_id;
     update wf.node_execution e
        set status = 'SUCCEEDED', result_code = 0, output_json = v_event -> 'payload', ended_at = p_now
      where e.node_execution_id = p_node_execution_id;
     update wf.execution_context x set event_json = v_event
      where x.workflow_instance_id = v_wait.workflow_instance_id;
-    insert into wf.event_delivery (event_id, delivery_no, workflow_def_id, workflow_instance_id,
-                                   node_execution_id, outcome, delivered_at)
-    select p_event_id, 1 + count(d.delivery_no), i.workflow_def_id, i.workflow_instance_id,
-           p_node_execution_id, 'applied', p_now
-      from wf.workflow_instance i
-      left join wf.event_delivery d on d.event_id = p_event_id
-     where i.workflow_instance_id = v_wait.workflow_instance_id
-     group by i.workflow_def_id, i.workflow_instance_id;
+    perform wf.wf_add_delivery(p_event_id, i.workflow_def_id, i.workflow_instance_id,
+                               p_node_execution_id, 'applied', null, p_now)
+       from wf.workflow_instance i
+      where i.workflow_instance_id = v_wait.workflow_instance_id;
     select * into v_error
       from wf.wf_apply_output_bindings(p_node_execution_id, v_event -> 'payload', 0, v_event);
     if v_error.error_code is not null then
@@ -144,19 +146,181 @@ begin
 end
 $$;
 
+-- Whether a payload has every field that a filter names, with an equal value (S3.1); a field that is
+-- not there is unequal. A filter is an array of {path, value}.
+create or replace function wf.wf_filter_fits(p_filter jsonb, p_payload jsonb) returns boolean
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+    select not exists (
+        select 1 from jsonb_array_elements(p_filter) f
+         where (p_payload #> array(select jsonb_array_elements_text(f.value -> 'path')))
+               is distinct from f.value -> 'value')
+$$;
+
+-- Whether the waits of a version take an event: one of its signal subscriptions of the type fits, or
+-- it has none (R18).
+create or replace function wf.wf_event_fits_version(
+    p_workflow_version_id bigint, p_event_type text, p_payload jsonb
+) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp as $$
+    select coalesce(bool_or(wf.wf_filter_fits(s.filter_json, p_payload)), true)
+      from wf.event_subscription s
+     where s.workflow_version_id = p_workflow_version_id and s.event_type = p_event_type
+       and s.enabled and s.mode in ('signal_wait', 'start_or_signal')
+$$;
+
 -- The open waits that an event matches, one per instance: the one that was activated first (R33).
 create or replace function wf.wf_event_waits(
-    p_event_type text, p_correlation_key text, p_workflow_instance_id bigint
+    p_event_type text, p_correlation_key text, p_payload jsonb, p_workflow_instance_id bigint
 ) returns table (node_execution_id bigint, workflow_instance_id bigint)
 language sql stable set search_path = pg_catalog, pg_temp as $$
     select min(w.node_execution_id), w.workflow_instance_id
       from wf.event_wait w
+      join wf.workflow_instance i on i.workflow_instance_id = w.workflow_instance_id
      where w.event_type = p_event_type
+       and wf.wf_event_fits_version(i.workflow_version_id, p_event_type, p_payload)
        and not w.matches_nothing
        and (w.correlation_key is null or w.correlation_key = p_correlation_key)
        and (p_workflow_instance_id is null or w.workflow_instance_id = p_workflow_instance_id)
      group by w.workflow_instance_id
      order by w.workflow_instance_id
+$$;
+
+-- One outcome of an event.
+create or replace function wf.wf_add_delivery(
+    p_event_id bigint, p_workflow_def_id bigint, p_workflow_instance_id bigint,
+    p_node_execution_id bigint, p_outcome text, p_reason text, p_now timestamptz
+) returns void
+language sql set search_path = pg_catalog, pg_temp as $$
+    insert into wf.event_delivery (event_id, delivery_no, workflow_def_id, workflow_instance_id,
+                                   node_execution_id, outcome, reason, delivered_at)
+    select p_event_id, 1 + count(*), p_workflow_def_id, p_workflow_instance_id,
+           p_node_execution_id, p_outcome, p_reason, p_now
+      from wf.event_delivery d
+     where d.event_id = p_event_id
+$$;
+
+-- What an event does beyond completing waits, for each subscription of an active version that it
+-- fits: `start_instance` starts an instance, `start_or_signal` does so when nothing of that workflow
+-- was waiting, and a signal that met no wait is ignored (S8.2). An instance whose input does not fit
+-- is not started, and the delivery says why (R19).
+create or replace function wf.wf_deliver_to_subscriptions(p_event_id bigint, p_now timestamptz)
+returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    v_row     record;
+    v_applied boolean;
+begin
+    for v_row in
+        select s.mode, s.inputs_json, v.workflow_def_id, v.workflow_version_id
+          from wf.event e
+          join wf.event_subscription s on s.event_type = e.event_type
+          join wf.workflow_version v on v.workflow_version_id = s.workflow_version_id
+         where e.event_id = p_event_id and s.enabled and v.is_active
+           and wf.wf_filter_fits(s.filter_json, e.payload_json)
+         order by v.workflow_def_id, s.subscription_order
+    loop
+        v_applied := exists (
+            select 1 from wf.event_delivery d
+             where d.event_id = p_event_id and d.workflow_def_id = v_row.workflow_def_id
+               and d.outcome = 'applied');
+        if v_row.mode = 'start_instance' or v_row.mode = 'start_or_signal' and not v_applied then
+            perform wf.wf_start_by_event(p_event_id, v_row.workflow_def_id,
+                                         v_row.workflow_version_id, v_row.inputs_json, p_now);
+        elsif not v_applied then
+            perform wf.wf_add_delivery(p_event_id, v_row.workflow_def_id, null, null, 'ignored',
+                                       'nothing was waiting', p_now);
+        end if;
+    end loop;
+end
+$$;
+
+-- Starts an instance by an event, which it has consumed (R33).
+create or replace function wf.wf_start_by_event(
+    p_event_id bigint, p_workflow_def_id bigint, p_workflow_version_id bigint, p_inputs jsonb,
+    p_now timestamptz
+) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    v_event   jsonb := wf.wf_event_document(p_event_id);
+    v_context jsonb := '{}';
+    v_row     record;
+    v_id      bigint;
+begin
+    for v_row in
+        select i.value ->> 'name' as name, x.value_json, x.error_code, x.error_message
+          from jsonb_array_elements(p_inputs) i
+         cross join lateral wf.wf_eval_expression(i.value -> 'program', 0, null, null, v_event) x
+    loop
+        if v_row.error_code is not null then
+            perform wf.wf_add_delivery(p_event_id, p_workflow_def_id, null, null, 'ignored',
+                format('input %s: %s', v_row.name, v_row.error_message), p_now);
+            return;
+        end if;
+        v_context := v_context || jsonb_build_object(v_row.name, v_row.value_json);
+    end loop;
+    begin
+        insert into wf.workflow_instance as i (workflow_def_id, workflow_version_id, spec_format,
+                                               created_at)
+        select p_workflow_def_id, v.workflow_version_id, v.spec_format, p_now
+          from wf.workflow_version v where v.workflow_version_id = p_workflow_version_id
+        returning i.workflow_instance_id into v_id;
+        insert into wf.execution_context (workflow_instance_id, context_json, event_json)
+        values (v_id, v_context, v_event);
+        perform wf.wf_add_delivery(p_event_id, p_workflow_def_id, v_id, null, 'applied', null, p_now);
+        perform wf.sp_start_workflow_instance(v_id);
+    exception when sqlstate 'WF015' then
+        perform wf.wf_add_delivery(p_event_id, p_workflow_def_id, null, null, 'ignored', sqlerrm,
+                                   p_now);
+    end;
+end
+$$;
+
+-- Completes the waits of one instance, or of all, that an event of this type and key would: an event
+-- without a source. Answers how many. Locks and errors as sp_ingest_event.
+create or replace function wf.sp_signal_wait(
+    p_event_type text, p_correlation_key text, p_payload_json jsonb default null,
+    p_workflow_instance_id bigint default null
+) returns table (applied_count integer)
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    v_gates  bigint[] := '{}';
+    v_now    timestamptz;
+    v_event  bigint;
+    v_wait   record;
+    v_level  wf.agenda_entry[] := '{}';
+begin
+    perform wf.wf_check_key('event_type', p_event_type);
+    if p_correlation_key is not null then
+        perform wf.wf_check_key('correlation_key', p_correlation_key);
+    end if;
+    if p_workflow_instance_id is not null then
+        perform wf.wf_lock_instance(p_workflow_instance_id);
+    end if;
+    select coalesce(array_agg(w.workflow_instance_id), '{}') into v_gates
+      from wf.wf_event_waits(p_event_type, p_correlation_key, coalesce(p_payload_json, '{}'),
+                             p_workflow_instance_id) w;
+    perform wf.wf_take_gates(v_gates, v_gates);
+    v_now := wf.wf_now();
+    perform wf.wf_take_route(p_event_type, p_correlation_key);
+    insert into wf.event as v (event_type, source, idempotency_key, correlation_key, payload_json,
+                               occurred_at, ingested_at)
+    values (p_event_type, 'wf.sp_signal_wait', gen_random_uuid()::text, p_correlation_key,
+            coalesce(p_payload_json, '{}'), v_now, v_now)
+    returning v.event_id into v_event;
+    for v_wait in
+        select w.*
+          from wf.wf_event_waits(p_event_type, p_correlation_key, coalesce(p_payload_json, '{}'),
+                                 p_workflow_instance_id) w
+         where w.workflow_instance_id = any (v_gates)
+    loop
+        v_level := v_level || wf.wf_wait_complete(v_wait.node_execution_id, v_event,
+                                                  cardinality(v_level) + 1, v_now);
+    end loop;
+    if cardinality(v_level) > 0 then
+        perform wf.wf_engine_run(v_level, v_gates, v_now);
+    end if;
+    return query select cardinality(v_level);
+end
 $$;
 
 -- Takes in an event and completes the waits that match it, one per instance. The second of two with
@@ -184,7 +348,8 @@ begin
         perform wf.wf_raise(20005, 'the payload has more than 16 MB');
     end if;
     select coalesce(array_agg(w.workflow_instance_id), '{}') into v_gates
-      from wf.wf_event_waits(p_event_type, p_correlation_key, null) w;
+      from wf.wf_event_waits(p_event_type, p_correlation_key, coalesce(p_payload_json, '{}'),
+                             null) w;
     for v_try in 1 .. 5 loop
         begin
             return query
@@ -215,6 +380,10 @@ declare
 begin
     perform wf.wf_take_gates(p_gates, p_gates);
     v_now := wf.wf_now();
+    -- A time-out that is due wins over the event (R21).
+    perform wf.wf_apply_due(i.workflow_instance_id, v_now)
+       from wf.workflow_instance i
+      where i.workflow_instance_id = any (p_gates) and i.status = 'RUNNING';
     perform wf.wf_take_route(p_event_type, p_correlation_key);
     insert into wf.event as v (event_type, source, idempotency_key, correlation_key, payload_json,
                                occurred_at, ingested_at)
@@ -229,7 +398,9 @@ begin
         return query select v_id, true, 0, 0;
         return;
     end if;
-    for v_wait in select * from wf.wf_event_waits(p_event_type, p_correlation_key, null) loop
+    for v_wait in
+        select * from wf.wf_event_waits(p_event_type, p_correlation_key, p_payload_json, null)
+    loop
         if v_wait.workflow_instance_id <> all (p_gates) then
             raise exception 'the gate of instance % is needed exclusive',
                 v_wait.workflow_instance_id
@@ -241,7 +412,11 @@ begin
     if cardinality(v_level) > 0 then
         perform wf.wf_engine_run(v_level, p_gates, v_now);
     end if;
-    return query select v_id, false, cardinality(v_level), 0;
+    perform wf.wf_deliver_to_subscriptions(v_id, v_now);
+    return query
+    select v_id, false, count(*) filter (where d.outcome = 'applied')::integer,
+           count(*) filter (where d.outcome = 'ignored')::integer
+      from wf.event_delivery d where d.event_id = v_id;
 end
 $$;
 

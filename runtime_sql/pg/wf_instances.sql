@@ -37,7 +37,7 @@ begin
        and case when p_workflow_version is null then v.is_active
                 else v.version_no = p_workflow_version end;
     if not found then
-        perform wf.wf_raise(20002, format('there is no workflow %s%s', p_workflow_name,
+        perform wf.wf_raise(20002, format('there is no workflow %s%s', left(p_workflow_name, 200),
             coalesce(' of version ' || p_workflow_version, ' with an active version')));
     end if;
     insert into wf.workflow_instance as i (workflow_def_id, workflow_version_id, spec_format,
@@ -85,6 +85,13 @@ begin
         perform wf.wf_raise(20002, format('there is no workflow instance %s',
                                           p_workflow_instance_id));
     end if;
+    if v_status = 'CANCELLED' and not exists (
+        select 1 from wf.workflow_instance i
+         where i.workflow_instance_id = p_workflow_instance_id and i.started_at is not null)
+    then
+        perform wf.wf_raise(20003, format('instance %s was cancelled before its start',
+                                          p_workflow_instance_id));
+    end if;
     if v_status = 'CREATED' then
         v_now := wf.wf_now();
         perform wf.wf_engine_run(
@@ -115,6 +122,12 @@ begin
       from wf.workflow_instance i
       join wf.workflow_version v on v.workflow_version_id = i.workflow_version_id
      where i.workflow_instance_id = p_workflow_instance_id;
+    insert into wf.timer (node_execution_id, workflow_instance_id, due_at)
+    select v_root, i.workflow_instance_id, p_now + n.timeout_ms * interval '1 millisecond'
+      from wf.workflow_instance i
+      join wf.workflow_version v on v.workflow_version_id = i.workflow_version_id
+      join wf.workflow_node n on n.node_id = v.root_node_id
+     where i.workflow_instance_id = p_workflow_instance_id and n.timeout_ms is not null;
     update wf.workflow_instance i
        set status = 'RUNNING', started_at = p_now, root_execution_id = v_root
      where i.workflow_instance_id = p_workflow_instance_id;

@@ -11,7 +11,7 @@ select r.node_type, r.branch_kind, r.max_count
 
 -- Refuses rows for a version that is published already (R3).
 create or replace function wf.wf_refuse_published() returns trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
     if exists (select 1 from wf.workflow_version v
                 where v.workflow_version_id = new.workflow_version_id
@@ -22,6 +22,25 @@ begin
 end
 $$;
 
+-- Refuses a name that differs from another only in case (R19): on a case-insensitive SQL Server the
+-- two would be one. Deploys follow one another, so none slips in between.
+create or replace function wf.wf_refuse_folded_name() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    v_other text;
+begin
+    select d.name into v_other
+      from wf.workflow_def d where lower(d.name) = lower(new.name) and d.name <> new.name;
+    if found then
+        perform wf.wf_raise(20010, format('workflow %s differs from workflow %s only in case',
+                                          new.name, v_other));
+    end if;
+    return new;
+end
+$$;
+
+create or replace trigger tr_workflow_def_name before insert on wf.workflow_def
+    for each row execute function wf.wf_refuse_folded_name();
 create or replace trigger tr_workflow_node_published before insert on wf.workflow_node
     for each row execute function wf.wf_refuse_published();
 create or replace trigger tr_workflow_edge_published before insert on wf.workflow_edge
@@ -56,7 +75,8 @@ begin
      where d.name = p_name and v.workflow_def_id = d.workflow_def_id
        and v.content_hash = p_content_hash;
     if not found then
-        perform wf.wf_raise(20002, format('workflow %s has no version %s', p_name, p_content_hash));
+        perform wf.wf_raise(20002, format('workflow %s has no version %s',
+                                          left(p_name, 200), left(p_content_hash, 64)));
     end if;
     update wf.workflow_def d set description = p_description
      where d.name = p_name and d.description is distinct from p_description;
@@ -88,7 +108,8 @@ begin
       from wf.workflow_version v
      where v.workflow_def_id = v_def_id and v.content_hash = p_content_hash;
     if not found then
-        perform wf.wf_raise(20002, format('workflow %s has no version %s', p_name, p_content_hash));
+        perform wf.wf_raise(20002, format('workflow %s has no version %s',
+                                          left(p_name, 200), left(p_content_hash, 64)));
     end if;
     perform wf.wf_publish_actions(v_version.workflow_version_id, p_update_actions);
     v_is_new := v_version.published_at is null;
@@ -172,7 +193,7 @@ $$;
 -- Verifies what the rows of a version must be for the engine to run them. Errors: 20007 with what
 -- was found; the compiler's own check (verify_spec) finds the same and more.
 create or replace function wf.wf_verify_graph(p_workflow_version_id bigint) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+language plpgsql set search_path = pg_catalog, pg_temp set enable_nestloop = off as $$
 declare
     v_found text;
 begin
@@ -232,6 +253,9 @@ begin
     if v_found is null then
         v_found := wf.wf_verify_reachable(p_workflow_version_id);
     end if;
+    if v_found is null then
+        v_found := wf.wf_verify_programs(p_workflow_version_id);
+    end if;
     if v_found is not null then
         perform wf.wf_raise(20007, 'the graph is refused: ' || v_found);
     end if;
@@ -241,7 +265,7 @@ $$;
 -- Sets depth and parent of every node that the root reaches and says which it does not reach (a
 -- cycle beside the tree), or null. Every node has at most one parent, so the walk ends.
 create or replace function wf.wf_verify_reachable(p_workflow_version_id bigint) returns text
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+language plpgsql set search_path = pg_catalog, pg_temp set enable_nestloop = off as $$
 declare
     v_found text;
 begin
@@ -278,7 +302,7 @@ $$;
 -- Fills what the engine reads instead of working it out: links between nodes, what a node opens and
 -- carries, and the bindings that the placeholders of templates stand for.
 create or replace function wf.wf_derive_version(p_workflow_version_id bigint) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+language plpgsql set search_path = pg_catalog, pg_temp set enable_nestloop = off as $$
 begin
     update wf.workflow_input_binding b
        set node_id = n.node_id, path = wf.wf_pointer_path(b.pointer)
@@ -299,40 +323,77 @@ begin
        and n.workflow_version_id = b.workflow_version_id and n.node_key = b.node_key;
     perform wf.wf_derive_template_bindings(p_workflow_version_id);
 
+    with nodes as materialized (
+        select n.* from wf.workflow_node n where n.workflow_version_id = p_workflow_version_id
+    ), siblings as (
+        select n.node_id, lead(n.node_id) over (partition by n.parent_node_id
+                                                order by n.child_order) as next_node_id
+          from nodes n
+         where n.edge_kind = 'SEQUENCE'
+    ), children as (
+        select n.parent_node_id as node_id, count(*) as child_count,
+               (array_agg(n.node_id order by n.child_order)
+                    filter (where n.edge_kind in ('SEQUENCE', 'PARALLEL', 'BODY')))[1]
+                   as first_child_id,
+               max(n.node_id) filter (where n.edge_kind = 'ON_ERROR') as on_error_node_id,
+               max(n.node_id) filter (where n.edge_kind = 'FINALLY') as finally_node_id,
+               max(n.node_id) filter (where n.edge_kind = 'TIMEOUT') as timeout_node_id
+          from nodes n
+         where n.parent_node_id is not null
+         group by n.parent_node_id
+    ), scopes as (
+        select d.node_id, bool_or(d.variable_kind = 'var' and d.program_json is not null)
+                   as has_defaults
+          from wf.node_scope_default d
+         where d.workflow_version_id = p_workflow_version_id
+         group by d.node_id
+    ), inputs as (
+        select distinct b.node_id from wf.workflow_input_binding b
+         where b.workflow_version_id = p_workflow_version_id
+    ), outputs as (
+        select b.node_id, bool_or(b.binding_kind = 'var') as has_sets,
+               bool_or(b.binding_kind = 'collect') as collects
+          from wf.variable_output_binding b
+         where b.workflow_version_id = p_workflow_version_id
+         group by b.node_id
+    )
     update wf.workflow_node n
        set action_id = a.action_id,
-           child_count = (select count(*) from wf.workflow_node c where c.parent_node_id = n.node_id),
-           first_child_id = (select c.node_id from wf.workflow_node c
-                              where c.parent_node_id = n.node_id
-                                and c.edge_kind in ('SEQUENCE', 'PARALLEL', 'BODY')
-                              order by c.child_order limit 1),
-           next_node_id = (select s.node_id from wf.workflow_node s
-                            where s.parent_node_id = n.parent_node_id
-                              and n.edge_kind = 'SEQUENCE' and s.edge_kind = 'SEQUENCE'
-                              and s.child_order = n.child_order + 1),
-           is_loop_body = coalesce(n.edge_kind = 'BODY', false),
-           opens_scope = n.parent_node_id is null
-               or exists (select 1 from wf.node_scope_default d where d.node_id = n.node_id),
-           has_scope_defaults = exists (select 1 from wf.node_scope_default d
-                                         where d.node_id = n.node_id and d.variable_kind = 'var'
-                                           and d.program_json is not null),
-           has_input_bindings = exists (select 1 from wf.workflow_input_binding b
-                                         where b.node_id = n.node_id),
-           has_output_bindings = exists (select 1 from wf.variable_output_binding b
-                                          where b.node_id = n.node_id and b.binding_kind = 'var'),
-           collect_node_id = (select b.node_id from wf.variable_output_binding b
-                               where b.node_id in (n.node_id, n.parent_node_id)
-                                 and b.binding_kind = 'collect'
-                                 and (b.node_id = n.node_id or n.edge_kind = 'BODY') limit 1),
-           branch_limit = case n.node_type
-               when 'PARALLEL' then (n.attributes_json ->> 'limit')::integer
-               when 'FOREACH' then coalesce((n.attributes_json ->> 'parallel')::integer, 1) end,
-           priority = coalesce((n.attributes_json ->> 'priority')::integer, 0),
-           lease_ms = (n.attributes_json ->> 'lease_ms')::bigint,
-           may_close = false
-      from wf.workflow_node o
+           child_count = coalesce(c.child_count, 0),
+           first_child_id = c.first_child_id,
+           next_node_id = s.next_node_id,
+           is_loop_body = coalesce(o.edge_kind = 'BODY', false),
+           opens_scope = o.parent_node_id is null or d.node_id is not null,
+           has_scope_defaults = coalesce(d.has_defaults, false),
+           has_input_bindings = i.node_id is not null,
+           has_output_bindings = coalesce(b.has_sets, false),
+           collect_node_id = case when b.collects then o.node_id
+                                  when o.edge_kind = 'BODY' and p.collects then o.parent_node_id end,
+           branch_limit = case o.node_type
+               when 'PARALLEL' then (o.attributes_json ->> 'limit')::integer
+               when 'FOREACH' then coalesce((o.attributes_json ->> 'parallel')::integer, 1) end,
+           needed_count = case when o.node_type = 'PARALLEL'
+               then (o.attributes_json ->> 'join')::integer end,
+           on_error_node_id = c.on_error_node_id,
+           finally_node_id = c.finally_node_id,
+           timeout_node_id = c.timeout_node_id,
+           priority = coalesce((o.attributes_json ->> 'priority')::integer, 0),
+           lease_ms = (o.attributes_json ->> 'lease_ms')::bigint,
+           delay_ms = coalesce((o.attributes_json ->> 'delay_ms')::bigint,
+                               (o.attributes_json ->> 'sleep_ms')::bigint),
+           timeout_ms = coalesce((o.attributes_json ->> 'timeout_ms')::bigint, r.timeout_ms),
+           retry_json = o.attributes_json -> 'retry'
+      from nodes o
+      left join siblings s on s.node_id = o.node_id
+      left join children c on c.node_id = o.node_id
+      left join scopes d on d.node_id = o.node_id
+      left join inputs i on i.node_id = o.node_id
+      left join outputs b on b.node_id = o.node_id
+      left join outputs p on p.node_id = o.parent_node_id
       left join wf.workflow_action a on a.action_name = o.action_name
-     where n.workflow_version_id = p_workflow_version_id and o.node_id = n.node_id;
+      left join wf.workflow_action_revision r
+        on r.action_name = o.action_name and r.revision = o.action_revision
+     where n.node_id = o.node_id;
 
     -- The loop variables of a body stand in the attributes of its loop.
     update wf.workflow_node b
@@ -342,10 +403,15 @@ begin
      where b.workflow_version_id = p_workflow_version_id and b.edge_kind = 'BODY'
        and p.node_id = b.parent_node_id;
 
+    perform wf.wf_derive_closing(p_workflow_version_id);
+
     update wf.workflow_version v
        set root_node_id = (select n.node_id from wf.workflow_node n
                             where n.workflow_version_id = v.workflow_version_id
                               and n.parent_node_id is null),
+           has_deadlines = exists (select 1 from wf.workflow_node n
+                                    where n.workflow_version_id = v.workflow_version_id
+                                      and n.timeout_ms is not null),
            -- Where no expression is evaluated after a submit, none can fail late, and the submit
            -- needs no savepoint.
            may_fail_late = v.outputs_json <> '[]'
@@ -354,8 +420,42 @@ begin
                              and (n.has_input_bindings or n.has_output_bindings
                                   or n.has_scope_defaults or n.collect_node_id is not null
                                   or n.node_type not in ('ACTION', 'SEQUENCE', 'PARALLEL')
-                                  or n.attributes_json ? 'fail'))
+                                  or n.attributes_json ?| array['fail', 'keep_going']
+                                  or n.needed_count is not null
+                                  or n.on_error_node_id is not null
+                                  or n.finally_node_id is not null or n.timeout_ms is not null))
      where v.workflow_version_id = p_workflow_version_id;
+end
+$$;
+
+-- Which successes may close other work: those of a PARALLEL's branches when fewer than all are
+-- needed and it does not keep going, and so every completion below such a branch (R1).
+create or replace function wf.wf_derive_closing(p_workflow_version_id bigint) returns void
+language plpgsql set search_path = pg_catalog, pg_temp set enable_nestloop = off as $$
+declare
+    v_frontier bigint[];
+begin
+    with children as (
+        select c.node_id, coalesce(p.node_type = 'PARALLEL' and p.needed_count < p.child_count
+                                   and not p.attributes_json ? 'keep_going', false) as decides
+          from wf.workflow_node c
+          left join wf.workflow_node p
+            on p.workflow_version_id = p_workflow_version_id and p.node_id = c.parent_node_id
+         where c.workflow_version_id = p_workflow_version_id
+    )
+    update wf.workflow_node n set success_may_close = c.decides, may_close = c.decides
+      from children c where n.node_id = c.node_id;
+    v_frontier := array(select n.node_id from wf.workflow_node n
+                         where n.workflow_version_id = p_workflow_version_id and n.may_close);
+    while cardinality(v_frontier) > 0 loop
+        with below as (
+            update wf.workflow_node n set may_close = true
+             where n.parent_node_id = any (v_frontier)
+               and n.workflow_version_id = p_workflow_version_id and not n.may_close
+            returning n.node_id
+        )
+        select coalesce(array_agg(b.node_id), '{}') into v_frontier from below b;
+    end loop;
 end
 $$;
 

@@ -1,13 +1,14 @@
--- Leases whose worker went silent, and the periodic pass. Twin: mssql/wf_reclaim_expired_leases.sql
+-- Leases whose worker went silent. Twin: mssql/wf_reclaim_expired_leases.sql
 
--- Takes back up to p_limit leases that have ended. The same attempt is offered again, up to the
--- action's max_deliveries; after that, or at the first loss of an action that is not idempotent, the
--- node fails with 10014 (R20). Answers how many leases were taken back.
--- Locks: a task row with SKIP LOCKED; for a node that fails, first its instance's gate exclusive,
+-- Takes back up to p_limit leases that have ended (R20). A loss counts as a failed attempt when the
+-- node's retry policy takes it; otherwise the same attempt is offered again, up to the action's
+-- max_deliveries, and then, or at the first loss of an action that is not idempotent, the node fails
+-- with 10014. Answers how many leases were taken back.
+-- Locks: a task row with SKIP LOCKED; where an attempt ends, first its instance's gate exclusive,
 -- also with SKIP LOCKED, so that no call ever waits here.
 create or replace function wf.wf_reclaim_expired_leases(p_limit integer default 100)
 returns integer
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
     v_now   timestamptz := wf.wf_now();
     v_row   record;
@@ -15,7 +16,8 @@ declare
 begin
     for v_row in
         select t.node_execution_id, t.workflow_instance_id,
-               t.delivery_count >= a.max_deliveries or not coalesce(r.idempotent, true) as is_lost
+               wf.wf_retry_takes(n.retry_json, t.attempt_no, 'lease')
+               or t.delivery_count >= a.max_deliveries or not coalesce(r.idempotent, true) as is_lost
           from wf.task t
           join wf.workflow_action a on a.action_id = t.action_id
           join wf.workflow_node n on n.node_id = t.node_id
@@ -23,15 +25,21 @@ begin
             on r.action_name = n.action_name and r.revision = n.action_revision
          where t.worker_id is not null and t.lease_until < v_now
          order by t.lease_until, t.node_execution_id
-         limit p_limit
+         limit least(greatest(p_limit, 0), 10000)
     loop
         if v_row.is_lost then
-            v_count := v_count + wf.wf_lose_task(v_row.node_execution_id,
-                                                 v_row.workflow_instance_id, v_now);
+            -- In a savepoint: whatever one instance makes of its loss, the others are taken back.
+            begin
+                v_count := v_count + wf.wf_lose_task(v_row.node_execution_id,
+                                                     v_row.workflow_instance_id, v_now);
+            exception when others then
+                raise warning 'instance % could not be told of a lost lease: %',
+                    v_row.workflow_instance_id, sqlerrm;
+            end;
             continue;
         end if;
         update wf.task t
-           set worker_id = null, lease_until = null
+           set worker_id = null, lease_until = null, deadline_at = null
          where t.node_execution_id = (
             select o.node_execution_id from wf.task o
              where o.node_execution_id = v_row.node_execution_id
@@ -45,61 +53,29 @@ begin
 end
 $$;
 
--- Fails a node whose last delivery was lost (10014). Does nothing when somebody else holds the
--- instance's gate or the lease was extended meanwhile.
+-- Ends an attempt whose lease was lost (10014). Does nothing when another call holds the instance's
+-- gate or the lease was extended meanwhile.
 create or replace function wf.wf_lose_task(
     p_node_execution_id bigint, p_workflow_instance_id bigint, p_now timestamptz
 ) returns integer
 language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    v_task  wf.task;
+    v_retry jsonb;
 begin
     perform 1 from wf.workflow_instance i
       where i.workflow_instance_id = p_workflow_instance_id for update skip locked;
     if not found then
         return 0;
     end if;
-    with gone as (
-        delete from wf.task t
-         where t.node_execution_id = p_node_execution_id and t.lease_until < p_now
-        returning t.*
-    )
-    update wf.node_execution e
-       set status = 'FAILED', result_code = null, engine_error_code = 10014,
-           engine_error_message = wf.wf_execution_path(p_node_execution_id)
-               || ': the lease was lost after its last delivery',
-           error_execution_id = p_node_execution_id, input_json = g.input_json,
-           worker_id = g.worker_id, attempt_no = g.attempt_no, delivery_count = g.delivery_count,
-           last_token = g.lease_token, started_at = g.claimed_at, ended_at = p_now
-      from gone g
-     where e.node_execution_id = g.node_execution_id;
+    select t.* into v_task from wf.task t
+     where t.node_execution_id = p_node_execution_id and t.lease_until < p_now for update;
     if not found then
         return 0;
     end if;
-    perform wf.wf_engine_run(
-        array[row(1, p_node_execution_id, p_workflow_instance_id, 'F')::wf.agenda_entry],
-        array[p_workflow_instance_id], p_now);
+    select n.retry_json into v_retry from wf.workflow_node n where n.node_id = v_task.node_id;
+    perform wf.wf_fail_attempt(v_task, v_retry, 'lease', 10014,
+                               'the lease was lost after its last delivery', p_now);
     return 1;
-end
-$$;
-
--- The periodic pass of workers and gateways: expired leases, and tasks that have become due.
--- Bounded: at most 100 of each. Answers what was done.
-create or replace function wf.sp_tick()
-returns table (reclaimed_count integer, released_count integer)
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
-declare
-    v_released integer;
-begin
-    update wf.task t
-       set is_claimable = true
-     where t.node_execution_id in (
-        select o.node_execution_id
-          from wf.task o
-          join wf.workflow_instance i on i.workflow_instance_id = o.workflow_instance_id
-         where not o.is_claimable and o.available_at <= wf.wf_now() and i.status = 'RUNNING'
-         order by o.available_at, o.node_execution_id
-         limit 100
-           for update of o skip locked);
-    get diagnostics v_released = row_count;
-    return query select wf.wf_reclaim_expired_leases(100), v_released;
 end
 $$;

@@ -44,8 +44,7 @@ begin
 end
 $$;
 
--- Takes up to p_max_tasks tasks that this worker may do, best first: priority, then the longest
--- available, then id (semantics §10).
+-- Takes up to p_max_tasks tasks that this worker may do, best first (wf_dispatch.sql has the rules).
 -- p_capability narrows to one of the worker's capabilities; null means all of them.
 -- Locks: the worker's row (claims of one worker queue, of different workers never do), then task
 -- rows with SKIP LOCKED. Never a gate.
@@ -63,10 +62,9 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
-    v_now     timestamptz;
-    v_state   text;
-    v_task_id bigint;
-    v_taken   bigint[] := '{}';
+    v_now   timestamptz;
+    v_state text;
+    v_taken bigint[] := '{}';
 begin
     perform wf.wf_worker_authenticate(p_worker_id, p_worker_token);
     if p_max_tasks is null or p_max_tasks not between 1 and 1000 then
@@ -77,24 +75,13 @@ begin
     end if;
     v_now := wf.wf_now();
     perform wf.wf_reclaim_expired_leases(100);
+    perform wf.wf_run_timers(100, v_now);
+    perform wf.wf_release_due_tasks(100, v_now);
     select w.desired_state into v_state from wf.worker w where w.worker_id = p_worker_id for update;
     insert into wf.worker_presence (worker_id, last_seen_at) values (p_worker_id, v_now)
         on conflict (worker_id) do update set last_seen_at = excluded.last_seen_at;
     if v_state = 'ACTIVE' then
-        for v_task_id in
-            select c.node_execution_id
-              from wf.wf_claim_candidates(p_worker_id, p_capability, p_max_tasks + 16) c
-        loop
-            exit when cardinality(v_taken) >= p_max_tasks;
-            -- By primary key, and re-checked by worker_id alone: a condition that repeats the claim
-            -- index's would make the planner read that index again.
-            perform 1 from wf.task t
-              where t.node_execution_id = v_task_id and t.worker_id is null
-                for update skip locked;
-            if found then
-                v_taken := v_taken || v_task_id;
-            end if;
-        end loop;
+        v_taken := wf.wf_claim_lock(p_worker_id, p_capability, p_max_tasks);
     end if;
     return query
     with leased as (
@@ -103,7 +90,8 @@ begin
                lease_until = v_now + make_interval(secs =>
                    least(p_max_lease_seconds::double precision,
                          coalesce(n.lease_ms / 1000.0, p_max_lease_seconds))),
-               lease_token = t.lease_token + 1, delivery_count = t.delivery_count + 1
+               lease_token = t.lease_token + 1, delivery_count = t.delivery_count + 1,
+               deadline_at = v_now + n.timeout_ms * interval '1 millisecond'
           from unnest(v_taken) k(node_execution_id)
           join wf.task o on o.node_execution_id = k.node_execution_id
           join wf.workflow_node n on n.node_id = o.node_id
@@ -119,45 +107,6 @@ begin
       join wf.workflow_action a on a.action_id = l.action_id
      order by array_position(v_taken, l.node_execution_id);
 end
-$$;
-
--- Candidates of a claim, best first, read without a lock: of each action that the worker may take,
--- the first p_heads rows of the claim index, and of the rows pinned to it (R15).
-create or replace function wf.wf_claim_candidates(
-    p_worker_id text, p_capability text, p_heads integer
-) returns table (node_execution_id bigint)
-language sql stable set search_path = pg_catalog, pg_temp as $$
-    with mine as materialized (
-        select a.action_id
-          from wf.workflow_action a
-         where not a.paused
-           and (p_capability is null or a.capability = p_capability)
-           and exists (select 1 from wf.worker_capability c
-                        where c.worker_id = p_worker_id and c.capability in (a.capability, '*'))
-    ), heads as materialized (
-        select h.node_execution_id, h.priority, h.available_at
-          from mine m
-         cross join lateral (
-            select t.node_execution_id, t.priority, t.available_at
-              from wf.task t
-             where t.action_id = m.action_id
-               and t.is_claimable and t.worker_id is null and t.pinned_worker_id is null
-             order by t.priority desc, t.available_at, t.node_execution_id
-             limit p_heads) h
-        union all
-        select h.node_execution_id, h.priority, h.available_at
-          from mine m
-         cross join lateral (
-            select t.node_execution_id, t.priority, t.available_at
-              from wf.task t
-             where t.pinned_worker_id = p_worker_id and t.action_id = m.action_id
-               and t.is_claimable and t.worker_id is null
-             order by t.priority desc, t.available_at, t.node_execution_id
-             limit p_heads) h
-    )
-    select h.node_execution_id
-      from heads h
-     order by h.priority desc, h.available_at, h.node_execution_id
 $$;
 
 -- One task, as exactly one row: the task's columns are null when there is none. See the batch form.
@@ -193,7 +142,6 @@ create type wf.submit_item as (
     node_execution_id  bigint,
     lease_token        bigint,
     result_code        integer,
-    engine_error_code  integer,
     message            text,
     output_json        jsonb
 );
@@ -215,9 +163,13 @@ begin
     select coalesce(array_agg(distinct t.workflow_instance_id
                               order by t.workflow_instance_id), '{}'),
            coalesce(array_agg(distinct t.workflow_instance_id order by t.workflow_instance_id)
-                    filter (where i.result_code < 0 or i.engine_error_code is not null
-                               or n.may_close), '{}'),
-           coalesce(bool_or(v.may_fail_late), false)
+                    filter (where n.may_close
+                               or i.result_code < 0 and not wf.wf_retry_takes(
+                                    n.retry_json, t.attempt_no, i.result_code::text)
+                               or v.has_deadlines and wf.wf_has_due(t.workflow_instance_id)), '{}'),
+           -- A lowered work limit can fail any activation.
+           coalesce(bool_or(v.may_fail_late), false) or exists (
+               select 1 from wf.wf_setting s where s.name = 'max_activations_per_call')
       into v_shared, v_exclusive, v_fails_late
       from unnest(p_items) i
       join wf.task t on t.node_execution_id = i.node_execution_id
@@ -237,6 +189,17 @@ begin
         end;
     end loop;
 end
+$$;
+
+-- Whether an instance has a deadline that is due.
+create or replace function wf.wf_has_due(p_workflow_instance_id bigint) returns boolean
+language sql stable set search_path = pg_catalog, pg_temp as $$
+    select exists (select 1 from wf.timer t
+                    where t.workflow_instance_id = p_workflow_instance_id
+                      and t.due_at <= wf.wf_now())
+        or exists (select 1 from wf.task k
+                    where k.workflow_instance_id = p_workflow_instance_id
+                      and k.deadline_at <= wf.wf_now())
 $$;
 
 -- Takes the gates of a call in ascending order, each in its strength.
@@ -274,11 +237,21 @@ returns table (item_position integer, accepted boolean, instance_status text,
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
     v_now   timestamptz;
+    v_id    bigint;
     v_done  integer[];
+    v_again integer[];
+    v_keys  bigint[];
     v_level wf.agenda_entry[];
 begin
     perform wf.wf_take_gates(p_instances, p_exclusive);
     v_now := wf.wf_now();
+    foreach v_id in array p_exclusive loop
+        -- What is due wins over what is submitted now (R21).
+        perform wf.wf_apply_due(v_id, v_now)
+          from wf.workflow_instance i
+         where i.workflow_instance_id = v_id and i.status = 'RUNNING';
+    end loop;
+    v_again := wf.wf_retry_items(p_worker_id, p_items, v_now);
     -- Every entry is S until its `set`s have run; wf_complete_items turns the failed ones.
     with gone as (
         delete from wf.task t
@@ -286,43 +259,79 @@ begin
          where t.node_execution_id = i.node_execution_id
            and t.worker_id = p_worker_id
            and t.lease_token = coalesce(i.lease_token, t.lease_token)
-        returning t.*, i.position, i.result_code, i.engine_error_code, i.message, i.output_json
+        returning t.*, i.position, i.result_code, i.message, i.output_json
     ), ended as (
         update wf.node_execution e
            set status = case when g.result_code >= 0 then 'SUCCEEDED' else 'FAILED' end,
-               result_code = g.result_code, engine_error_code = g.engine_error_code,
+               result_code = g.result_code,
                engine_error_message = case when g.result_code >= 0 then null
                    else coalesce(g.message, 'result code ' || g.result_code) end,
                error_execution_id = case when g.result_code >= 0 then null
                                          else e.node_execution_id end,
                output_json = g.output_json, input_json = g.input_json, worker_id = g.worker_id,
                attempt_no = g.attempt_no, delivery_count = g.delivery_count,
-               last_token = g.lease_token, answer = 'OK',
+               last_token = g.lease_token, answered_code = g.result_code, answer = 'OK',
                started_at = g.claimed_at, ended_at = v_now
           from gone g
+          join wf.workflow_node n on n.node_id = g.node_id
          where e.node_execution_id = g.node_execution_id
         returning g.position, e.node_execution_id, e.workflow_instance_id,
-                  case when g.result_code >= 0 then 'S' else 'F' end as kind
+                  case when g.result_code < 0 then 'F'
+                       when n.success_may_close then 'J' else 'S' end as kind,
+                  g.affinity_key
     )
     select coalesce(array_agg(row(x.position, x.node_execution_id, x.workflow_instance_id, x.kind)
                               ::wf.agenda_entry order by x.position), '{}'),
-           coalesce(array_agg(x.position), '{}')
-      into v_level, v_done
+           coalesce(array_agg(x.position), '{}'),
+           coalesce(array_agg(x.node_execution_id) filter (
+               where x.affinity_key is not null and x.kind <> 'F'), '{}')
+      into v_level, v_done, v_keys
       from ended x;
     v_level := wf.wf_complete_items(v_level);
     if cardinality(v_level) > 0 then
+        perform wf.wf_remember_workers(v_keys);
         perform wf.wf_engine_run(v_level, p_exclusive, v_now);
     end if;
     return query
-    select i.position, a.accepted, a.instance_status,
+    select i.position, a.accepted or i.position = any (v_again), a.instance_status,
            case when i.position = any (v_done) then
                (select count(*)::integer from wf.task t
                  where t.workflow_instance_id = a.workflow_instance_id and t.worker_id is null
                    and t.available_at = v_now) else 0 end,
-           case when i.position = any (v_done) then 'OK' else a.reason end
+           case when i.position = any (v_done || v_again) then 'OK' else a.reason end
       from unnest(p_items) i
      cross join lateral wf.wf_submit_answer(i, p_worker_id) a
      order by i.position;
+end
+$$;
+
+-- Puts the tasks back to READY whose failure their retry policy takes; answers the positions of those
+-- items. Locks: the task rows.
+create or replace function wf.wf_retry_items(
+    p_worker_id text, p_items wf.submit_item[], p_now timestamptz
+) returns integer[]
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    v_item wf.submit_item;
+    v_task wf.task;
+    v_node record;
+    v_done integer[] := '{}';
+begin
+    foreach v_item in array p_items loop
+        continue when v_item.result_code >= 0;
+        select t.* into v_task from wf.task t
+         where t.node_execution_id = v_item.node_execution_id and t.worker_id = p_worker_id
+           and t.lease_token = coalesce(v_item.lease_token, t.lease_token) for update;
+        continue when not found;
+        select n.retry_json into v_node from wf.workflow_node n where n.node_id = v_task.node_id;
+        if wf.wf_retry_takes(v_node.retry_json, v_task.attempt_no, v_item.result_code::text) then
+            perform wf.wf_retry_task(v_task, v_node.retry_json, v_item.result_code, null,
+                coalesce(v_item.message, 'result code ' || v_item.result_code), v_item.output_json,
+                p_now);
+            v_done := v_done || v_item.position;
+        end if;
+    end loop;
+    return v_done;
 end
 $$;
 
@@ -341,7 +350,7 @@ begin
                l(ordinal, node_execution_id, workflow_instance_id, kind, position)
           join wf.node_execution e on e.node_execution_id = l.node_execution_id
           join wf.workflow_node n on n.node_id = e.node_id
-         where l.kind = 'S' and n.has_output_bindings
+         where l.kind in ('S', 'J') and n.has_output_bindings
          order by l.position
     loop
         select * into v_error
@@ -383,9 +392,16 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
       from (select i.status, i.workflow_instance_id,
                    case when e.worker_id = p_worker_id and e.answer = 'OK'
                              and e.last_token = coalesce(p_item.lease_token, e.last_token)
-                             and (e.result_code is not distinct from p_item.result_code
-                                  or e.engine_error_code is not null)
+                             and e.answered_code = p_item.result_code
                              and e.output_json is not distinct from p_item.output_json
+                        then 'REPEATED'
+                        when exists (
+                            select 1 from wf.node_attempt t
+                             where t.node_execution_id = e.node_execution_id
+                               and t.lease_token = p_item.lease_token
+                               and t.worker_id = p_worker_id
+                               and t.result_code = p_item.result_code
+                               and t.output_hash = wf.wf_output_hash(p_item.output_json))
                         then 'REPEATED'
                         when e.status = 'CANCELLED' then 'CANCELLED'
                         when i.status in ('SUCCEEDED', 'FAILED', 'CANCELLED') then 'ENDED'
@@ -432,7 +448,7 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan as $$
 declare
     v_items wf.submit_item[] := array[row(1, p_node_execution_id, p_lease_token, p_result_code,
-                                          null, p_message, p_output_json)::wf.submit_item];
+                                          p_message, p_output_json)::wf.submit_item];
 begin
     perform wf.wf_worker_authenticate(p_worker_id, p_worker_token);
     perform wf.wf_check_submit(v_items);
@@ -481,7 +497,7 @@ begin
     end if;
     select coalesce(array_agg(row(r.position, (r.value ->> 'node_execution_id')::bigint,
                          (r.value ->> 'lease_token')::bigint, (r.value ->> 'result_code')::integer,
-                         null, r.value ->> 'message', r.value -> 'output')::wf.submit_item
+                         r.value ->> 'message', r.value -> 'output')::wf.submit_item
                      order by r.position), '{}')
       into v_items
       from jsonb_array_elements(p_results_json) with ordinality r(value, position);
@@ -549,7 +565,7 @@ declare
 begin
     perform wf.wf_worker_authenticate(p_worker_id, p_worker_token);
     update wf.task t
-       set worker_id = null, lease_until = null, claimed_at = null,
+       set worker_id = null, lease_until = null, claimed_at = null, deadline_at = null,
            delivery_count = t.delivery_count - 1
      where t.node_execution_id = p_node_execution_id and t.worker_id = p_worker_id
        and t.lease_token = coalesce(p_lease_token, t.lease_token);

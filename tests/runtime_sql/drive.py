@@ -1,7 +1,9 @@
 """Runs one workflow with scripted results, on the local runner and inside PostgreSQL.
 
 Both are driven alike (ruling R12): one worker claims one task, best first, and submits its result
-before it claims the next. So the two traces must be equal.
+before it claims the next; the clock stands still and moves to the next due time only when nothing
+can be claimed. So the two traces must be equal. A scripted code of None never submits: the action
+hangs.
 """
 
 from __future__ import annotations
@@ -18,10 +20,11 @@ from compiler import json_values
 from compiler.pipeline import compile_file
 from compiler.spec import GraphSpec
 from emit_pg.emitter import emit
-from local_runner.machine import CancelAction, Machine, RunAction
+from local_runner.commands import CancelAction, Command, RunAction
+from local_runner.machine import Machine
 from local_runner.trace import trace_document
 
-Result = tuple[int, Any] | tuple[int, Any, str]
+Result = tuple[int | None, Any] | tuple[int | None, Any, str]
 Script = Callable[[str, dict[str, Any]], Result]
 
 TOKEN = "wf_driver_0123456789012345678901234567890123456789abc"
@@ -65,21 +68,33 @@ class Scripted:
 def run_local(spec: GraphSpec, context: dict[str, Any], script: Script) -> dict[str, Any]:
     """Runs in process and answers the trace document."""
     machine = Machine(spec, "1", context)
+    now_ms = 0
     open_tasks: dict[int, RunAction] = {}
-    commands = machine.start()
-    while True:
+
+    def take(commands: tuple[Command, ...]) -> None:
         for command in commands:
             if isinstance(command, RunAction):
                 open_tasks[command.execution_id] = command
             elif isinstance(command, CancelAction):
                 open_tasks.pop(command.execution_id, None)
-        if not open_tasks:
+
+    take(machine.start(now_ms))
+    while True:
+        ready = [t for t in open_tasks.values() if t.available_ms <= now_ms]
+        if ready:
+            task = min(ready, key=lambda t: t.claim_key)
+            del open_tasks[task.execution_id]
+            machine.begin(task.execution_id, now_ms)
+            code, output, *message = script(task.node_key, task.input)
+            if code is not None:
+                text = message[0] if message else None
+                take(machine.complete(task.execution_id, code, output, text, now_ms))
+            continue
+        due = machine.next_due()
+        if due is None:
             return trace_document(machine)
-        task = min(open_tasks.values(), key=lambda t: t.claim_key)
-        del open_tasks[task.execution_id]
-        machine.begin(task.execution_id)
-        code, output, *message = script(task.node_key, task.input)
-        commands = machine.complete(task.execution_id, code, output, *message)
+        now_ms = max(now_ms, due)
+        take(machine.advance(now_ms))
 
 
 def deploy(connection: psycopg.Connection[Any], spec: GraphSpec) -> None:
@@ -152,9 +167,38 @@ def submit(
 
 
 def drain(connection: psycopg.Connection[Any], script: Script) -> None:
-    """Claims and submits until nothing can be claimed."""
-    while (task := claim(connection)) is not None:
-        submit(connection, task, *script(task["node_key"], task["input_json"]))
+    """Claims and submits until nothing can be claimed and nothing is due later."""
+    while True:
+        task = claim(connection)
+        if task is not None:
+            code, output, *message = script(task["node_key"], task["input_json"])
+            if code is not None:
+                submit(connection, task, code, output, *message)
+        elif not move_clock_to_next_due(connection):
+            return
+
+
+def stop_clock(connection: psycopg.Connection[Any]) -> None:
+    connection.execute(
+        "insert into wf.wf_setting (name, value) values ('now', wf.wf_now()::text)"
+        " on conflict (name) do nothing"
+    )
+
+
+def move_clock_to_next_due(connection: psycopg.Connection[Any]) -> bool:
+    """Moves the stopped clock to the next deadline, delay or timer; False when there is none."""
+    row = connection.execute(
+        "update wf.wf_setting s set value = q.due_at::text"
+        " from (select min(due_at) as due_at from ("
+        "select t.due_at from wf.timer t"
+        " union all select k.deadline_at from wf.task k where k.deadline_at is not null"
+        " union all select k.available_at from wf.task k where not k.is_claimable) d) q"
+        " where s.name = 'now' and q.due_at is not null returning 1"
+    ).fetchone()
+    if row is None:
+        return False
+    connection.execute("select wf.sp_tick()")
+    return True
 
 
 def trace(connection: psycopg.Connection[Any], instance_id: int) -> dict[str, Any]:
@@ -168,6 +212,7 @@ def run_pg(
 ) -> dict[str, Any]:
     """Deploys, runs with one worker, and answers the trace document."""
     deploy(connection, spec)
+    stop_clock(connection)
     instance_id = start(connection, spec.name, context)
     drain(connection, script)
     return trace(connection, instance_id)

@@ -17,9 +17,18 @@ PATIENCE_SECONDS = 60.0
 
 @contextmanager
 def background(call: Callable[[], T]) -> Any:
-    """Runs a call in a thread of its own and gives its future; it is joined at the end."""
-    with ThreadPoolExecutor(1) as pool:
+    """Runs a call in a thread of its own and gives its future; it is joined at the end.
+
+    When the test fails meanwhile, the call may be waiting for a lock of the test's own session, so
+    nobody waits for it.
+    """
+    pool = ThreadPoolExecutor(1)
+    try:
         yield pool.submit(call)
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()
 
 
 def wait_until_blocked(

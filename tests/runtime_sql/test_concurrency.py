@@ -373,3 +373,131 @@ def test_batches_that_meet_at_nested_joins_do_not_deadlock(pg_url: str, tmp_path
             list(pool.map(finish, range(4)))
 
         assert {instance_status(look, i) for i in instances} == {"SUCCEEDED"}
+
+
+# The order in which counters of instances held shared are touched (R1) --------------------------
+
+
+def held(
+    connection: Connection,
+    counters: list[tuple[int, int, int]],
+    children: list[tuple[int, int, int]],
+) -> str:
+    """Inserts counters (id, instance, next one above) and ended children (id, instance, counter).
+
+    Answers the children as C entries, in order.
+    """
+    rows = [(c, i, above, above) for c, i, above in counters]
+    rows += [(child, i, counter, counter) for child, i, counter in children]
+    for execution, instance, parent, join_parent in rows:
+        connection.execute(
+            "insert into wf.node_execution (node_execution_id, workflow_instance_id,"
+            " parent_execution_id, node_id, scope_id, join_parent_id, status, created_at)"
+            " values (%s, %s, %s, 1, 1, %s, 'RUNNING', now())",
+            (execution, instance, parent, join_parent),
+        )
+    return ", ".join(
+        f"row({n}, {child}, {instance}, 'C')::wf.agenda_entry"
+        for n, (child, instance, _counter) in enumerate(children)
+    )
+
+
+def release(connection: Connection, entries: str) -> tuple[list[int], list[int]]:
+    row = connection.execute(
+        "select array(select node_execution_id from unnest(r.released) order by ordinal),"
+        " array(select node_execution_id from unnest(r.held) order by ordinal)"
+        f" from wf.wf_engine_release(array[{entries}]) r"  # type: ignore[arg-type]
+    ).fetchone()
+    assert row is not None
+    return row
+
+
+def test_counters_are_released_from_the_highest_down(
+    sessions: tuple[Connection, Connection, Connection],
+) -> None:
+    a = sessions[0]
+    entries = held(a, [(1, 1, 0), (2, 2, 0), (3, 3, 0)], [(14, 1, 1), (15, 3, 3), (16, 2, 2)])
+
+    assert release(a, entries) == ([15, 16, 14], [])
+
+
+def test_counters_below_one_that_may_still_follow_wait(
+    sessions: tuple[Connection, Connection, Connection],
+) -> None:
+    a = sessions[0]
+    # Instance 1: counter 10 below counter 4. Instance 2: counter 3. 4 may follow 10, so 3 waits.
+    entries = held(a, [(3, 2, 0), (4, 1, 0), (10, 1, 4)], [(20, 1, 10), (21, 2, 3)])
+
+    assert release(a, entries) == ([20], [21])
+
+
+NESTED = """
+    workflow nested {
+      parallel outer {
+        sequence s { parallel inner { action a = t.do() sequence u { action b = t.do() } } }
+      }
+    }
+"""
+
+
+def counter_ids(connection: Connection, instance: int) -> list[int]:
+    """The counters of an instance, the outer one first."""
+    rows = connection.execute(
+        "select node_execution_id from wf.join_counter where workflow_instance_id = %s order by 1",
+        (instance,),
+    ).fetchall()
+    return [row[0] for row in rows]
+
+
+def can_lock(connection: Connection, counter: int) -> bool:
+    try:
+        connection.execute(
+            "select 1 from wf.join_counter where node_execution_id = %s for update nowait",
+            (counter,),
+        )
+    except psycopg.errors.LockNotAvailable:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("locked", ["inner", "outer"])
+def test_a_batch_holds_no_lower_counter_while_a_higher_one_may_follow(
+    sessions: tuple[Connection, Connection, Connection], tmp_path: Path, locked: str
+) -> None:
+    a, b, look = sessions
+    older = prepare(
+        a, tmp_path, "workflow flat { parallel p { action x = t.do() action y = t.do() } }"
+    )
+    newer = prepare(a, tmp_path, NESTED)
+    tasks = claim_all(a)
+    drive.submit(a, tasks["a"], 0)
+    results = [
+        {
+            "node_execution_id": tasks[key]["node_execution_id"],
+            "lease_token": tasks[key]["lease_token"],
+            "result_code": 0,
+        }
+        for key in ("x", "b")
+    ]
+    (flat,) = counter_ids(look, older)
+    outer, inner = counter_ids(look, newer)
+    assert flat < outer < inner
+
+    with b.transaction():
+        # The batch needs inner, then outer, and only then the older instance's counter.
+        assert can_lock(b, inner if locked == "inner" else outer)
+        with background(
+            lambda: a.execute(
+                "select count(*) from wf.sp_worker_submit_results(%s, %s, %s)",
+                (drive.WORKER, drive.TOKEN, drive.json(results)),
+            )
+        ) as batch:
+            wait_until_blocked(look, a, batch)
+            with look.transaction():
+                assert can_lock(look, flat)
+            b.execute("commit")
+            batch.result()
+            b.execute("begin")
+
+    assert instance_status(look, newer) == "SUCCEEDED"
+    assert instance_status(look, older) == "RUNNING"

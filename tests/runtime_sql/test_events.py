@@ -81,7 +81,7 @@ def test_an_event_before_the_wait_is_taken_at_its_activation(
     connection: psycopg.Connection[Any], deployed: str
 ) -> None:
     instance = drive.start(connection, deployed, {"order_id": "A1"})
-    assert send(connection, "A1") == (False, 0, 0)
+    assert send(connection, "A1") == (False, 0, 1)
 
     drive.drain(connection, drive.Scripted())
 
@@ -125,7 +125,7 @@ def test_an_event_without_correlation_does_not_match_a_correlated_wait(
 ) -> None:
     to_the_wait(connection, {"order_id": "A1"})
 
-    assert send(connection, None) == (False, 0, 0)
+    assert send(connection, None) == (False, 0, 1)
 
 
 def test_an_integer_correlates_by_its_text(
@@ -141,8 +141,8 @@ def test_a_null_correlation_matches_nothing(
 ) -> None:
     instance = to_the_wait(connection, {"order_id": None})
 
-    assert send(connection, "null") == (False, 0, 0)
-    assert send(connection, None, "e2") == (False, 0, 0)
+    assert send(connection, "null") == (False, 0, 1)
+    assert send(connection, None, "e2") == (False, 0, 1)
     assert drive.trace(connection, instance)["status"] == "RUNNING"
 
 
@@ -233,3 +233,29 @@ def test_an_event_without_proper_keys_is_refused(
 
     assert refused.value.diag.message_detail == "20004"
     assert connection.execute("select count(*) from wf.event").fetchone() == (0,)
+
+
+def test_a_signal_that_meets_no_wait_is_an_ignored_delivery(
+    connection: psycopg.Connection[Any], deployed: str
+) -> None:
+    assert send(connection, "A1") == (False, 0, 1)
+
+    row = connection.execute("select outcome, reason from wf.event_delivery").fetchone()
+    assert row == ("ignored", "nothing was waiting")
+
+
+def test_a_signal_completes_the_wait_of_one_instance(
+    connection: psycopg.Connection[Any], deployed: str
+) -> None:
+    first = to_the_wait(connection, {"order_id": "A1"})
+    second = to_the_wait(connection, {"order_id": "A1"})
+
+    row = connection.execute(
+        "select applied_count from wf.sp_signal_wait('courier.delivered', 'A1', %s, %s)",
+        (drive.json({"at": "now"}), second),
+    ).fetchone()
+    drive.drain(connection, drive.Scripted())
+
+    assert row == (1,)
+    assert drive.trace(connection, second)["status"] == "SUCCEEDED"
+    assert drive.trace(connection, first)["status"] == "RUNNING"

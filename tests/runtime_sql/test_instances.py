@@ -258,6 +258,39 @@ def test_a_graph_that_no_compiler_wrote_is_refused(
     assert refused.value.diag.message_primary == f"the graph is refused: {found}"
 
 
+@pytest.mark.parametrize(
+    ("program", "problem"),
+    [
+        ("1", "a program is an array of instructions"),
+        ("[]", "a program is an array of instructions"),
+        ('[["lit", 1], ["lit", 2]]', "it leaves 2 values"),
+        ('[["frob"]]', "instruction 1 (frob) is not known"),
+        ('[["lit", 1], ["eq"]]', "instruction 2 (eq) has no two operands"),
+        ('[["lit", 1], ["jf", 9], ["lit", 2]]', "instruction 2 (jf) jumps out of the program"),
+        ('[["var", "x"]]', "instruction 1 is no reference"),
+        ('[["ctx", "task", [{}]]]', "instruction 1 is no reference"),
+        ('[["defined", ["lit", 1]]]', "instruction 1 (defined) has no reference"),
+        ('[["cat", 2]]', "instruction 1 (cat) takes more than there is"),
+    ],
+)
+def test_a_program_that_cannot_run_is_refused(
+    connection: psycopg.Connection[Any], program: str, problem: str
+) -> None:
+    bare_version(connection, f"{ROOT}, ('i', 1, 'IF', false)", "('g', 'i', 'SEQUENCE', 0, null)")
+    connection.execute(
+        "update wf.workflow_node set attributes_json = jsonb_build_object('condition', %s::jsonb)"
+        " where node_key = 'i'",
+        (program,),
+    )
+
+    with pytest.raises(psycopg.Error) as refused:
+        connection.execute("select wf.wf_publish_workflow_version('g', repeat('a', 64))")
+
+    assert refused.value.diag.message_primary == (
+        f"the graph is refused: the program of i (condition): {problem}"
+    )
+
+
 def test_publishing_what_is_not_there_is_refused(connection: psycopg.Connection[Any]) -> None:
     with pytest.raises(psycopg.Error) as refused:
         connection.execute("select wf.wf_publish_workflow_version('ghost', repeat('a', 64))")
@@ -282,3 +315,30 @@ def test_a_catalog_that_differs_is_refused_until_it_is_taken_over(
     assert refused.value.diag.message_primary == (
         'the catalog says of action t.do: capability "other"; this database has: capability "t"'
     )
+
+
+def test_a_name_that_differs_only_in_case_is_refused(
+    connection: psycopg.Connection[Any], greeting: str, tmp_path: Path
+) -> None:
+    other = drive.compile_text(tmp_path, "workflow Greeting { action a = t.do() }")
+
+    with pytest.raises(psycopg.Error) as refused:
+        drive.deploy(connection, other)
+
+    assert refused.value.diag.message_detail == "20010"
+    assert refused.value.diag.message_primary == (
+        "workflow Greeting differs from workflow greeting only in case"
+    )
+
+
+def test_an_instance_cancelled_before_its_start_cannot_start(
+    connection: psycopg.Connection[Any], greeting: str
+) -> None:
+    row = connection.execute(CREATE, (greeting, drive.json({"who": "a"}), None)).fetchone()
+    assert row is not None
+    connection.execute("select wf.sp_cancel_workflow_instance(%s)", (row[0],))
+
+    with pytest.raises(psycopg.Error) as refused:
+        connection.execute("select wf.sp_start_workflow_instance(%s)", (row[0],))
+
+    assert refused.value.diag.message_detail == "20003"

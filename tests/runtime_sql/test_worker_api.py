@@ -535,6 +535,40 @@ def test_the_iteration_of_the_nearest_loop_is_told_from_one(
     ]
 
 
+def test_the_work_limit_fails_the_node_it_stops_at(
+    connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    instance = begin(
+        connection,
+        tmp_path,
+        "workflow wl { action a = t.do() sequence s { action b = t.do() action c = t.do() } }",
+    )
+    connection.execute("insert into wf.wf_setting values ('max_activations_per_call', '1')")
+
+    answer = drive.submit(connection, drive.claim(connection) or {}, 0)
+
+    assert (answer["accepted"], answer["instance_status"]) == (True, "FAILED")
+    error = drive.trace(connection, instance)["error"]
+    assert (error["engine_code"], error["message"]) == (
+        10019,
+        "wl/s/b: more than 1 activations in one call",
+    )
+
+
+def test_priorities_of_node_and_instance_add_up_within_bounds(
+    connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    text = "workflow p { action a = t.do() { priority 2147483647 } }"
+    drive.deploy(connection, drive.compile_text(tmp_path, text, CATALOG))
+
+    connection.execute(
+        "select wf.sp_start_workflow_instance(workflow_instance_id)"
+        " from wf.wf_repo_create_workflow_instance('p', '{}', p_priority => 5)"
+    )
+
+    assert connection.execute("select priority from wf.task").fetchone() == (2147483647,)
+
+
 @pytest.mark.parametrize(
     ("call", "code"),
     [

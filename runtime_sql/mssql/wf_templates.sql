@@ -1,4 +1,4 @@
--- References and templates. Twin: pg/05_runtime_parity.sql
+-- Templates: placeholders compiled to programs. Twin: pg/wf_templates.sql
 --
 -- Publishing needs the programs of template strings; that is what stands here. The evaluation of
 -- programs follows in this file. Pure routines: they lock nothing, and errors are values.

@@ -1,0 +1,235 @@
+-- Dispatch: which worker may take which task, and in what order (semantics §10, R15, R41).
+-- Twin: mssql/wf_dispatch.sql
+--
+-- Order: priority (higher first), then the soft preferences, then the longest available, then id.
+-- Hard rules: the worker's capabilities, max_per_worker (live leases of the action, counted under the
+-- lock of the worker's row), exclusive_worker (while such a lease lives the worker gets nothing else),
+-- and the pin of require_previous_worker. Preferences and pins hold within an instance.
+
+-- The dispatch columns of a task that is being activated: the catalog's live ones, overridden by the
+-- author's, and the affinity key: the named field of the input as text. A text over 200 characters is
+-- stood for by its SHA-256, so that the key always fits its column.
+create or replace function wf.wf_dispatch_of(
+    p_action_id bigint, p_overrides jsonb, p_input_json jsonb,
+    out affinity_key text, out max_per_worker integer, out is_exclusive boolean,
+    out prefers_previous boolean, out prefers_group boolean, out requires_previous boolean
+)
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+declare
+    v_field text;
+begin
+    select coalesce(p_overrides ->> 'affinity_key_field', a.affinity_key_field),
+           coalesce((p_overrides ->> 'max_per_worker')::integer, a.max_per_worker),
+           coalesce((p_overrides ->> 'exclusive_worker')::boolean, a.exclusive_worker),
+           coalesce((p_overrides ->> 'prefer_previous_worker')::boolean, a.prefer_previous_worker),
+           coalesce((p_overrides ->> 'prefer_continue_group')::boolean, a.prefer_continue_group),
+           coalesce((p_overrides ->> 'require_previous_worker')::boolean, a.require_previous_worker)
+      into v_field, max_per_worker, is_exclusive, prefers_previous, prefers_group, requires_previous
+      from wf.workflow_action a
+     where a.action_id = p_action_id;
+    if v_field is not null and jsonb_typeof(p_input_json) = 'object'
+       and jsonb_typeof(p_input_json -> v_field) <> 'null' then
+        affinity_key := p_input_json ->> v_field;
+        if char_length(affinity_key) > 200 then
+            affinity_key := encode(sha256(convert_to(affinity_key, 'UTF8')), 'hex');
+        end if;
+    end if;
+end
+$$;
+
+-- The worker that a task of this action and key is pinned to, or null: the one that completed the
+-- most recent pinned action of the key, unless that was a run of this same action.
+create or replace function wf.wf_pinned_worker(
+    p_workflow_instance_id bigint, p_action_id bigint, p_affinity_key text, p_is_pinned boolean
+) returns text
+language sql stable set search_path = pg_catalog, pg_temp as $$
+    select f.pinned_worker_id
+      from wf.affinity f
+     where p_is_pinned
+       and f.workflow_instance_id = p_workflow_instance_id
+       and f.affinity_key = p_affinity_key
+       and f.released_at is null
+       and f.pinned_action_id <> p_action_id
+$$;
+
+-- Remembers who completed these executions, by their affinity keys, and pins the waiting tasks of a
+-- key whose pinned action has just succeeded. Locks: affinity rows in key order, then task rows.
+create or replace function wf.wf_remember_workers(p_node_execution_ids bigint[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    v_row record;
+begin
+    if cardinality(p_node_execution_ids) = 0 then
+        return;
+    end if;
+    for v_row in
+        select e.workflow_instance_id, d.affinity_key, e.worker_id, n.action_id, d.requires_previous
+          from unnest(p_node_execution_ids) with ordinality u(id, position)
+          join wf.node_execution e on e.node_execution_id = u.id
+          join wf.workflow_node n on n.node_id = e.node_id
+         cross join lateral wf.wf_dispatch_of(n.action_id, n.attributes_json -> 'dispatch',
+                                              e.input_json) d
+         where e.status = 'SUCCEEDED' and d.affinity_key is not null
+         order by e.workflow_instance_id, d.affinity_key, u.position
+    loop
+        insert into wf.affinity as f (workflow_instance_id, affinity_key, worker_id,
+                                      pinned_worker_id, pinned_action_id)
+        values (v_row.workflow_instance_id, v_row.affinity_key, v_row.worker_id,
+                case when v_row.requires_previous then v_row.worker_id end,
+                case when v_row.requires_previous then v_row.action_id end)
+        on conflict (workflow_instance_id, affinity_key) do update
+            set worker_id = excluded.worker_id,
+                pinned_worker_id = coalesce(excluded.pinned_worker_id, f.pinned_worker_id),
+                pinned_action_id = coalesce(excluded.pinned_action_id, f.pinned_action_id),
+                released_at = case when excluded.pinned_worker_id is null then f.released_at end;
+        if v_row.requires_previous then
+            update wf.task t
+               set pinned_worker_id = v_row.worker_id
+             where t.workflow_instance_id = v_row.workflow_instance_id
+               and t.affinity_key = v_row.affinity_key and t.worker_id is null
+               and t.requires_previous and not t.is_exclusive
+               and t.action_id <> v_row.action_id;
+        end if;
+    end loop;
+end
+$$;
+
+-- Locks up to p_max_tasks tasks for a worker and answers their ids, best first. The caller holds the
+-- worker's row, so that its live leases cannot change meanwhile.
+-- Locks: task rows, one by one by primary key, with SKIP LOCKED.
+create or replace function wf.wf_claim_lock(
+    p_worker_id text, p_capability text, p_max_tasks integer
+) returns bigint[]
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    v_taken bigint[] := '{}';
+    v_heads integer := greatest(p_max_tasks + 16, 32);
+    v_row   record;
+    v_seen  integer;
+    v_ends  boolean := false;
+begin
+    if exists (select 1 from wf.task t where t.worker_id = p_worker_id and t.is_exclusive) then
+        return v_taken;
+    end if;
+    -- A page of heads that others hold is read on, at most four times (R15).
+    for v_page in 1 .. 4 loop
+        v_seen := 0;
+        for v_row in select * from wf.wf_claim_candidates(p_worker_id, p_capability, v_heads) loop
+            exit when v_ends or cardinality(v_taken) >= p_max_tasks;
+            v_seen := v_seen + 1;
+            continue when v_row.node_execution_id = any (v_taken)
+                or wf.wf_is_at_cap(p_worker_id, v_row.action_id, v_row.max_per_worker, v_taken);
+            -- Re-checked by worker_id and pin alone: a condition that repeats the claim index's would
+            -- make the planner read that index again.
+            perform 1 from wf.task t
+              where t.node_execution_id = v_row.node_execution_id and t.worker_id is null
+                and coalesce(t.pinned_worker_id, p_worker_id) = p_worker_id
+                for update skip locked;
+            if found then
+                v_taken := v_taken || v_row.node_execution_id;
+                v_ends := v_row.is_exclusive;
+            end if;
+        end loop;
+        exit when v_ends or cardinality(v_taken) >= p_max_tasks or v_seen < v_heads;
+        v_heads := v_heads * 4;
+    end loop;
+    return v_taken;
+end
+$$;
+
+-- Whether a worker holds as many live leases of an action as it may, those taken in this call among
+-- them.
+create or replace function wf.wf_is_at_cap(
+    p_worker_id text, p_action_id bigint, p_max_per_worker integer, p_taken bigint[]
+) returns boolean
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+begin
+    if p_max_per_worker is null then
+        return false;
+    end if;
+    return p_max_per_worker <= (
+        select count(*) from wf.task t
+         where t.worker_id = p_worker_id and t.action_id = p_action_id) + (
+        select count(*) from wf.task t
+         where t.node_execution_id = any (p_taken) and t.action_id = p_action_id);
+end
+$$;
+
+-- Candidates of a claim, best first, read without a lock: of each action that the worker may take,
+-- the first p_heads rows of the claim index, and of the rows pinned to it (R15). Soft preferences act
+-- among these only.
+create or replace function wf.wf_claim_candidates(
+    p_worker_id text, p_capability text, p_heads integer
+) returns table (node_execution_id bigint, action_id bigint, max_per_worker integer,
+                 is_exclusive boolean)
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+begin
+    return query
+    with mine as materialized (
+        select a.action_id
+          from wf.workflow_action a
+         where not a.paused
+           and (p_capability is null or a.capability = p_capability)
+           and exists (select 1 from wf.worker_capability c
+                        where c.worker_id = p_worker_id and c.capability in (a.capability, '*'))
+    ), heads as materialized (
+        select h.*
+          from mine m
+         cross join lateral (
+            select t.node_execution_id, t.action_id, t.priority, t.available_at,
+                   t.workflow_instance_id, t.affinity_key, t.prefers_previous, t.prefers_group,
+                   t.max_per_worker, t.is_exclusive
+              from wf.task t
+             where t.action_id = m.action_id
+               and t.is_claimable and t.worker_id is null and t.pinned_worker_id is null
+             order by t.priority desc, t.available_at, t.node_execution_id
+             limit p_heads) h
+        union all
+        select h.*
+          from mine m
+         cross join lateral (
+            select t.node_execution_id, t.action_id, t.priority, t.available_at,
+                   t.workflow_instance_id, t.affinity_key, t.prefers_previous, t.prefers_group,
+                   t.max_per_worker, t.is_exclusive
+              from wf.task t
+             where t.pinned_worker_id = p_worker_id and t.action_id = m.action_id
+               and t.is_claimable and t.worker_id is null
+             order by t.priority desc, t.available_at, t.node_execution_id
+             limit p_heads) h
+    )
+    select h.node_execution_id, h.action_id, h.max_per_worker, h.is_exclusive
+      from heads h
+      left join wf.affinity f
+        on (h.prefers_previous or h.prefers_group)
+       and f.workflow_instance_id = h.workflow_instance_id and f.affinity_key = h.affinity_key
+     order by h.priority desc,
+              h.prefers_previous and coalesce(f.worker_id = p_worker_id, false) desc,
+              h.prefers_group and f.worker_id is not null desc,
+              h.available_at, h.node_execution_id;
+end
+$$;
+
+-- Frees the tasks of an affinity key that are pinned to a worker, when it is gone. Answers how many.
+-- Locks: the affinity row, then its task rows. Errors: 20002 the key has no pin in this instance.
+create or replace function wf.sp_release_affinity(
+    p_workflow_instance_id bigint, p_affinity_key text
+) returns table (released_count integer)
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    v_count integer;
+begin
+    update wf.affinity f set released_at = wf.wf_now()
+     where f.workflow_instance_id = p_workflow_instance_id and f.affinity_key = p_affinity_key
+       and f.pinned_worker_id is not null;
+    if not found then
+        perform wf.wf_raise(20002, format('instance %s has no pinned key %s',
+                                          p_workflow_instance_id, p_affinity_key));
+    end if;
+    update wf.task t set pinned_worker_id = null
+     where t.workflow_instance_id = p_workflow_instance_id and t.affinity_key = p_affinity_key
+       and t.worker_id is null and t.pinned_worker_id is not null;
+    get diagnostics v_count = row_count;
+    return query select v_count;
+end
+$$;

@@ -1,0 +1,163 @@
+"""Cancel, pause, resume and purge in PostgreSQL (R13, R14)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.runtime_sql import drive
+
+TWO = "workflow two { parallel { action a = t.do() action b = t.do() } action c = t.do() }"
+
+
+@pytest.fixture
+def connection(pg_url: str) -> Iterator[psycopg.Connection[Any]]:
+    with drive.connect(pg_url) as connection:
+        yield connection
+
+
+@pytest.fixture
+def started(connection: psycopg.Connection[Any], tmp_path: Path) -> int:
+    drive.deploy(connection, drive.compile_text(tmp_path, TWO))
+    return drive.start(connection, "two", {})
+
+
+def call(connection: psycopg.Connection[Any], routine: str, instance: int) -> str:
+    row = connection.execute(f"select * from wf.{routine}(%s)", (instance,)).fetchone()  # type: ignore[arg-type]
+    assert row is not None
+    return str(row[0])
+
+
+def test_cancel_ends_everything_that_is_open(
+    connection: psycopg.Connection[Any], started: int
+) -> None:
+    task = drive.claim(connection)
+    assert task is not None
+    connection.execute("select wf.sp_cancel_workflow_instance(%s, 'not needed')", (started,))
+
+    document = drive.trace(connection, started)
+    assert document["status"] == "CANCELLED"
+    assert {n["status"] for n in document["nodes"]} == {"CANCELLED"}
+    assert connection.execute(
+        "select engine_error_code, engine_error_message from wf.workflow_instance"
+    ).fetchone() == (10016, "cancelled by an operator: not needed")
+    assert drive.submit(connection, task, 0)["reason"] == "CANCELLED"
+    assert drive.claim(connection) is None
+
+
+def test_cancel_twice_changes_nothing(connection: psycopg.Connection[Any], started: int) -> None:
+    assert call(connection, "sp_cancel_workflow_instance", started) == "CANCELLED"
+    assert call(connection, "sp_cancel_workflow_instance", started) == "CANCELLED"
+
+    assert connection.execute(
+        "select count(*) from wf.audit_log where what = 'cancel'"
+    ).fetchone() == (1,)
+
+
+def test_nothing_is_claimed_while_paused_and_results_are_taken(
+    connection: psycopg.Connection[Any], started: int
+) -> None:
+    task = drive.claim(connection)
+    assert task is not None
+    assert call(connection, "sp_pause_workflow_instance", started) == "PAUSED"
+
+    assert drive.claim(connection) is None
+    assert drive.submit(connection, task, 0)["reason"] == "OK"
+    assert drive.claim(connection) is None
+
+    assert call(connection, "sp_resume_workflow_instance", started) == "RUNNING"
+    drive.drain(connection, drive.Scripted())
+    assert drive.trace(connection, started)["status"] == "SUCCEEDED"
+
+
+def test_what_a_result_activates_in_a_paused_instance_waits(
+    connection: psycopg.Connection[Any], started: int
+) -> None:
+    tasks = [drive.claim(connection), drive.claim(connection)]
+    call(connection, "sp_pause_workflow_instance", started)
+    for task in tasks:
+        drive.submit(connection, task or {}, 0)
+
+    assert drive.claim(connection) is None
+    call(connection, "sp_resume_workflow_instance", started)
+    ready = drive.claim(connection)
+    assert ready is not None
+    assert ready["node_key"] == "c"
+
+
+def test_a_lease_lost_while_paused_is_offered_after_the_resume(
+    connection: psycopg.Connection[Any], started: int
+) -> None:
+    drive.claim(connection, lease_seconds=10)
+    call(connection, "sp_pause_workflow_instance", started)
+    connection.execute(
+        "insert into wf.wf_setting values ('now', (wf.wf_now() + interval '11 s')::text)"
+    )
+
+    assert drive.claim(connection) is None
+    call(connection, "sp_resume_workflow_instance", started)
+    task = drive.claim(connection)
+    assert task is not None
+    assert task["lease_token"] == 2
+
+
+@pytest.mark.parametrize(
+    ("routine", "before", "code"),
+    [
+        ("sp_pause_workflow_instance", "cancel", "20003"),
+        ("sp_resume_workflow_instance", "cancel", "20003"),
+        ("sp_cancel_workflow_instance", "finish", "20003"),
+        ("sp_pause_workflow_instance", "finish", "20003"),
+        ("sp_resume_workflow_instance", "finish", "20003"),
+    ],
+)
+def test_a_transition_that_is_none_is_refused(
+    connection: psycopg.Connection[Any], started: int, routine: str, before: str, code: str
+) -> None:
+    if before == "cancel":
+        call(connection, "sp_cancel_workflow_instance", started)
+    else:
+        drive.drain(connection, drive.Scripted())
+    was = drive.trace(connection, started)
+
+    with pytest.raises(psycopg.Error) as refused:
+        call(connection, routine, started)
+
+    assert refused.value.diag.message_detail == code
+    assert drive.trace(connection, started) == was
+
+
+@pytest.mark.parametrize(
+    "routine",
+    [
+        "sp_cancel_workflow_instance",
+        "sp_pause_workflow_instance",
+        "sp_resume_workflow_instance",
+    ],
+)
+def test_an_unknown_instance_is_refused(connection: psycopg.Connection[Any], routine: str) -> None:
+    with pytest.raises(psycopg.Error) as refused:
+        call(connection, routine, 4711)
+
+    assert refused.value.diag.message_detail == "20002"
+
+
+def test_purge_removes_ended_instances_and_nothing_else(
+    connection: psycopg.Connection[Any], started: int
+) -> None:
+    drive.drain(connection, drive.Scripted())
+    living = drive.start(connection, "two", {})
+    purge = "select purged_count from wf.sp_purge_instances(wf.wf_now() + interval '1 s')"
+
+    assert connection.execute(purge).fetchone() == (1,)
+    assert connection.execute(purge).fetchone() == (0,)
+
+    for table in ("workflow_instance", "node_execution", "scope", "execution_context"):
+        rows = connection.execute(
+            f"select distinct workflow_instance_id from wf.{table}"  # type: ignore[arg-type]
+        ).fetchall()
+        assert rows == [(living,)], table

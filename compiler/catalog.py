@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from compiler import codes, json_values
+from compiler.attributes import factor_hundredths, retry_value
 from compiler.schema_check import accepts, is_plain_schema, misfits, schema_problem
 from compiler.supported import CATALOG_NOT_YET
 from compiler.type_model import ANY, Type, TypeResolver, from_schema, json_schema
 from compiler.yaml_reader import YamlNode, YamlProblem, read_source, read_yaml
 from dsl.codes import Code
 from dsl.diagnostics import Diagnostic, Label
+from dsl.literals import duration_milliseconds
 from dsl.nodes import TypeExpr
 from dsl.source import SourceFile, Span
 
@@ -43,6 +45,10 @@ class CatalogAction:
     output_schema: dict[str, Any] | None
     result_codes: Mapping[str, str]
     idempotent: bool
+    timeout_ms: int | None
+    retry: Mapping[str, Any] | None
+    """As the GraphSpec writes one: an action that says nothing else is tried again this way."""
+    dispatch: Mapping[str, Any]
     sensitive: tuple[str, ...]
     revision: str
 
@@ -145,6 +151,25 @@ class _Loader:
             if key in node.content:
                 message = f"{what} is not supported yet"
                 self._report(codes.NOT_YET, source, node.key_spans[key], message, "remove it")
+        self._check_times(source, node)
+
+    def _check_times(self, source: SourceFile, node: YamlNode) -> None:
+        """What the schema of a catalog cannot say of its durations and factors."""
+        retry = node.child("retry")
+        places = [node.child("timeout")]
+        if retry is not None:
+            places += [retry.child("backoff"), retry.child("max")]
+            factor = retry.child("factor")
+            if factor is not None and factor_hundredths(factor.content) is None:
+                message = "a factor has at most two decimal places"
+                self._report(codes.CATALOG_MISFIT, source, factor.span, message)
+        for place in places:
+            milliseconds = 1 if place is None else duration_milliseconds(place.content)
+            if place is not None and not (isinstance(milliseconds, int) and milliseconds > 0):
+                message = "a duration must be longer than nothing"
+                if isinstance(milliseconds, str):
+                    message = milliseconds
+                self._report(codes.CATALOG_MISFIT, source, place.span, message)
 
     def _report_duplicate(self, source: SourceFile, span: Span, name: str) -> None:
         first = self._entries[name]
@@ -273,8 +298,10 @@ def _action(entry: _Entry) -> CatalogAction:
     value = entry.node.value()
     input_type, input_schema = entry.types["input"]
     output_type, output_schema = entry.types["output"]
-    # What a version freezes (R24): everything but description, capability and dispatch.
+    # What a version freezes (R24): everything but description, capability and dispatch. A retry
+    # counts only when there is one, so that older revisions keep their names.
     frozen: dict[str, Any] = {
+        "timeout_ms": _milliseconds(value.get("timeout")),
         "version": value.get("version"),
         "input_schema": input_schema,
         "output_schema": output_schema,
@@ -282,6 +309,8 @@ def _action(entry: _Entry) -> CatalogAction:
         "idempotent": value.get("idempotent", True),
         "sensitive": value.get("sensitive", []),
     }
+    retry = _retry(value.get("retry"))
+    hashed = {"name": entry.name, **frozen} | ({} if retry is None else {"retry": retry})
     return CatalogAction(
         name=entry.name,
         source=entry.source,
@@ -290,6 +319,25 @@ def _action(entry: _Entry) -> CatalogAction:
         capability=value.get("capability", DEFAULT_CAPABILITY),
         input_type=input_type,
         output_type=output_type,
-        revision=json_values.sha256_hex({"name": entry.name, "timeout_ms": None, **frozen}),
+        retry=retry,
+        dispatch=value.get("dispatch", {}),
+        revision=json_values.sha256_hex(hashed),
         **{**frozen, "sensitive": tuple(frozen["sensitive"])},
+    )
+
+
+def _milliseconds(text: str | None) -> int | None:
+    found = None if text is None else duration_milliseconds(text)
+    return found if isinstance(found, int) else None
+
+
+def _retry(value: dict[str, Any] | None) -> dict[str, Any] | None:
+    if value is None:
+        return None
+    return retry_value(
+        value["attempts"],
+        _milliseconds(value.get("backoff")),
+        value.get("factor"),
+        _milliseconds(value.get("max")),
+        value.get("jitter", False),
     )

@@ -33,6 +33,11 @@ NOT_LITERAL: Any = object()
 
 def children(expr: Expr) -> tuple[Expr, ...]:
     """Returns the parts of an expression from left to right, indexes of references too."""
+    # Nearly every expression is one of these two, and every check walks all of them.
+    if type(expr) is LiteralExpr:
+        return ()
+    if type(expr) is Reference:
+        return tuple(step.index for step in expr.steps if type(step) is IndexStep)
     match expr:
         case LiteralExpr():
             return ()
@@ -56,6 +61,9 @@ def children(expr: Expr) -> tuple[Expr, ...]:
 
 def post_order(expr: Expr) -> Iterator[Expr]:
     """Yields every part of an expression, parts before the whole, left before right."""
+    if not children(expr):
+        yield expr
+        return
     pending: list[tuple[Expr, bool]] = [(expr, False)]
     while pending:
         current, opened = pending.pop()
@@ -67,13 +75,11 @@ def post_order(expr: Expr) -> Iterator[Expr]:
         pending.extend((part, False) for part in reversed(parts))
 
 
-def references(expr: Expr | BareKey) -> Iterator[Reference]:
-    """Yields every reference of an expression, those inside an index before the one they index."""
+def references(expr: Expr | BareKey) -> tuple[Reference, ...]:
+    """Returns every reference of an expression, those inside an index before the one they index."""
     if isinstance(expr, BareKey):
-        return
-    for part in post_order(expr):
-        if isinstance(part, Reference):
-            yield part
+        return ()
+    return tuple(part for part in post_order(expr) if isinstance(part, Reference))
 
 
 def literal_value(expr: Expr) -> Any:

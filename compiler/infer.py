@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import assert_never
 
+from compiler.attributes import find
 from compiler.expressions import NOT_LITERAL, literal_value, post_order, step_key, task_key
-from compiler.symbols import Model, Node
+from compiler.model import Model, Node, Site
 from compiler.type_model import ANY, Field, Type
 from dsl.nodes import (
     Action,
@@ -43,6 +44,16 @@ _CTX: dict[str, Type] = {
     "iterationNo": INT,
     "sequenceIndex": INT,
     "parallelIndex": INT,
+    "error": Type(
+        "object",
+        fields=(
+            Field("code", False, Type("int", nullable=True)),
+            Field("engine_code", False, Type("int", nullable=True)),
+            Field("message", False, STRING),
+            Field("node", False, STRING),
+            Field("path", False, STRING),
+        ),
+    ),
 }
 
 
@@ -133,8 +144,21 @@ def type_of(model: Model, expr: Expr, node: Node | None = None) -> Type:
 
 def types_of(model: Model, expr: Expr, node: Node | None = None) -> dict[int, Type]:
     """Returns the types of an expression and of all its parts, by `id`."""
+    return _types(model, post_order(expr), node)
+
+
+def types_at(model: Model, site: Site) -> dict[int, Type]:
+    """Returns the types of a site's expression and of all its parts, by `id`."""
+    known = model.known.get(id(site.expr))
+    if known is None:
+        known = _types(model, site.parts, site.node if site.use == "binding" else None)
+        model.known[id(site.expr)] = known
+    return known
+
+
+def _types(model: Model, parts: Iterable[Expr], node: Node | None) -> dict[int, Type]:
     known: dict[int, Type] = {}
-    for part in post_order(expr):
+    for part in parts:
         known[id(part)] = _type(model, part, node, known)
     return known
 
@@ -200,8 +224,10 @@ def type_loop_variables(model: Model) -> None:
             continue
         statement = node.parent.statement
         if isinstance(statement, Foreach):
-            collection = type_of(model, statement.collection)
-            _give_type(node, statement.item.text, collection.item or ANY)
+            item = type_of(model, statement.collection).item or ANY
+            if find(statement.attributes, "batch") is not None:
+                item = Type("list", item=item)
+            _give_type(node, statement.item.text, item)
             if statement.index is not None:
                 _give_type(node, statement.index.text, INT)
         elif isinstance(statement, Repeat) and statement.counter is not None:

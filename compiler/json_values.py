@@ -85,7 +85,7 @@ def check_storable(value: JsonValue) -> None:
     pending: list[tuple[JsonValue, int]] = [(value, 1)]
     while pending:
         item, depth = pending.pop()
-        if depth > MAX_DEPTH + 1:
+        if depth > MAX_DEPTH and isinstance(item, dict | list | tuple):
             _refuse(f"nested deeper than {MAX_DEPTH} levels")
         match item:
             case str():
@@ -141,6 +141,18 @@ def loads(text: str) -> JsonValue:
         _refuse(f"nested deeper than {MAX_DEPTH} levels")
     check_storable(value)
     return value
+
+
+def read_stored(text: str) -> JsonValue:
+    """Parses a document that a database or a runner wrote, such as a trace or a task's input.
+
+    It is no door: what is stored has passed one, and a document that holds several stored values may
+    be larger and deeper than each of them may be.
+
+    Raises:
+      json.JSONDecodeError: not JSON.
+    """
+    return json.loads(text, parse_float=parse_number, parse_int=parse_number)
 
 
 def from_python(value: object) -> JsonValue:

@@ -9,9 +9,12 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import Any
 
+from compiler import attributes as written
 from compiler import spec
+from compiler.catalog import CatalogAction
 from compiler.checks.actions import switch_action
 from compiler.expressions import literal_value, lone_reference, step_key
+from compiler.model import Model, Node, Variable, foreach_parallel
 from compiler.programs import (
     Program,
     lower_arguments,
@@ -19,14 +22,12 @@ from compiler.programs import (
     lower_expr,
     lower_subject,
 )
-from compiler.symbols import Model, Node, Variable, foreach_parallel
+from compiler.supported import DISPATCH
 from compiler.type_model import type_rows
 from dsl.diagnostics import InternalError
 from dsl.nodes import (
     Action,
-    Attribute,
     BareKey,
-    Duration,
     Expr,
     Fail,
     Foreach,
@@ -34,12 +35,20 @@ from dsl.nodes import (
     Name,
     Parallel,
     Repeat,
+    Sequence,
+    Sleep,
+    Subscription,
     Switch,
     WaitEvent,
     While,
 )
 
 DEFAULT_WHILE_MAX = 10_000
+_MODES: dict[str, Any] = {
+    "start": "start_instance",
+    "signal": "signal_wait",
+    "start_or_signal": "start_or_signal",
+}
 
 
 def lower(model: Model) -> spec.GraphSpec:
@@ -129,31 +138,38 @@ class _Lowering:
             key=node.key,
             type=node.type,
             generated=node.generated,
-            attributes={} if node.statement is None else self._attributes(node),
+            attributes=self._attributes(node),
         )
 
     def _attributes(self, node: Node) -> dict[str, Any]:
         model, statement = self._model, node.statement
+        if node.parent is None:
+            timeout = written.milliseconds(model.workflow.attributes, "timeout")
+            return _kept(timeout_ms=timeout)
         match statement:
             case Action():
                 return self._action_attributes(statement)
+            case Sequence(attributes=attributes):
+                return _kept(timeout_ms=written.milliseconds(attributes, "timeout"))
             case Parallel(attributes=attributes):
-                return _kept(limit=_integer(attributes, "limit"))
+                return self._parallel_attributes(attributes)
             case If(condition=condition):
                 return {"condition": lower_condition(model, condition)}
             case While(condition=condition, attributes=attributes):
-                limit = _integer(attributes, "max") or DEFAULT_WHILE_MAX
-                return {"condition": lower_condition(model, condition), "max": limit}
+                limit = written.integer(attributes, "max") or DEFAULT_WHILE_MAX
+                program = lower_condition(model, condition)
+                return {"condition": program, "max": limit, **_loop_attributes(attributes)}
             case Switch(subject=subject):
                 return {"subject": lower_subject(model, subject)}
-            case Repeat(count=count, counter=counter):
-                return _kept(count=lower_expr(model, count), counter=_text(counter))
-            case Foreach(item=item, index=index):
-                parallel = foreach_parallel(statement)
-                return _kept(item=item.text, index=_text(index), parallel=parallel)
-            case WaitEvent(event_type=event_type, correlate=correlate):
-                program = None if correlate is None else lower_expr(model, correlate)
-                return _kept(event_type=event_type, correlate=program)
+            case Repeat(count=count, counter=counter, attributes=attributes):
+                own = _kept(count=lower_expr(model, count), counter=_text(counter))
+                return {**own, **_loop_attributes(attributes)}
+            case Foreach():
+                return _foreach_attributes(statement)
+            case WaitEvent():
+                return self._wait_attributes(statement)
+            case Sleep(duration=duration):
+                return {"sleep_ms": duration.milliseconds}
             case Fail():
                 return {"fail": self._fail(statement)}
             case _:
@@ -161,11 +177,48 @@ class _Lowering:
 
     def _action_attributes(self, action: Action) -> dict[str, Any]:
         described = self._model.actions[action.action.text]
+        attributes = action.attributes
+        timeout = written.milliseconds(attributes, "timeout")
         return _kept(
             action=described.name,
             revision=described.revision,
-            priority=_integer(action.attributes, "priority"),
-            lease_ms=_milliseconds(action.attributes, "lease"),
+            priority=written.integer(attributes, "priority"),
+            lease_ms=written.milliseconds(attributes, "lease"),
+            timeout_ms=described.timeout_ms if timeout is None else timeout,
+            delay_ms=written.milliseconds(attributes, "delay"),
+            retry=self._retry(action, described),
+            dispatch=written.dispatch(attributes, DISPATCH),
+        )
+
+    def _retry(self, action: Action, described: CatalogAction) -> dict[str, Any] | None:
+        """The catalog's retry and time-out stand in the node, so that a version freezes them."""
+        attribute = written.find(action.attributes, "retry")
+        if attribute is None:
+            return None if described.retry is None else dict(described.retry)
+        retry = written.read_retry(attribute, self._model.source.text)
+        factor = None if retry.factor is None else literal_value(retry.factor)
+        return written.retry_value(
+            written.literal_integer(retry.limit) or 0,
+            None if retry.backoff is None else retry.backoff.milliseconds,
+            factor,
+            None if retry.max is None else retry.max.milliseconds,
+            retry.jitter,
+            [_retry_code(value, described) for value in retry.on],
+        )
+
+    def _parallel_attributes(self, attributes: written.Attributes) -> dict[str, Any]:
+        return _kept(
+            limit=written.integer(attributes, "limit"),
+            join=written.join_count(attributes),
+            keep_going=_flag(attributes, "keep_going"),
+            timeout_ms=written.milliseconds(attributes, "timeout"),
+        )
+
+    def _wait_attributes(self, wait: WaitEvent) -> dict[str, Any]:
+        return _kept(
+            event_type=wait.event_type,
+            correlate=None if wait.correlate is None else lower_expr(self._model, wait.correlate),
+            timeout_ms=None if wait.timeout is None else wait.timeout.milliseconds,
         )
 
     def _fail(self, statement: Fail) -> dict[str, Any]:
@@ -267,23 +320,48 @@ class _Lowering:
                     output_schema=described.output_schema,
                     result_codes=dict(described.result_codes),
                     idempotent=described.idempotent,
-                    timeout_ms=None,
+                    timeout_ms=described.timeout_ms,
                     sensitive=list(described.sensitive),
-                    dispatch=spec.Dispatch(),
+                    dispatch=spec.Dispatch(**described.dispatch),
                 )
             )
         return rows
 
     def _subscriptions(self) -> list[spec.SubscriptionRow]:
-        types = dict.fromkeys(
+        """The declared ones, then an unfiltered one for each awaited type that none narrows."""
+        rows = [self._subscription(item) for item in self._model.workflow.subscriptions]
+        narrowed = {row.event_type for row in rows if row.mode != "start_instance"}
+        awaited = dict.fromkeys(
             node.statement.event_type
             for node in self._model.nodes
             if isinstance(node.statement, WaitEvent)
         )
-        return [
+        rows.extend(
             spec.SubscriptionRow(event_type=event_type, mode="signal_wait", filter=[], inputs=[])
-            for event_type in types
-        ]
+            for event_type in awaited
+            if event_type not in narrowed
+        )
+        return rows
+
+    def _subscription(self, item: Subscription) -> spec.SubscriptionRow:
+        return spec.SubscriptionRow(
+            event_type=item.event_type,
+            mode=_MODES[item.mode],
+            filter=[
+                {"path": list(term.path), "value": literal_value(term.value)}
+                for term in item.filters
+            ],
+            inputs=self._event_inputs(item),
+        )
+
+    def _event_inputs(self, item: Subscription) -> list[dict[str, Any]]:
+        if item.inputs or item.mode == "signal":
+            return [
+                {"name": given.name.text, "program": lower_expr(self._model, given.value)}
+                for given in item.inputs
+            ]
+        names = [declared.name.text for declared in self._model.workflow.inputs]
+        return [{"name": name, "program": [["event", ["payload", name]]]} for name in names]
 
     def _source_map(self) -> spec.SourceMap:
         source = self._model.source
@@ -303,24 +381,42 @@ def _text(name: Name | None) -> str | None:
     return None if name is None else name.text
 
 
-def _value(attributes: tuple[Attribute, ...], name: str) -> Duration | Expr | Name | None:
-    for attribute in attributes:
-        if attribute.name.text == name and attribute.values:
-            return attribute.values[0]
-    return None
+def _flag(attributes: written.Attributes, name: str) -> bool | None:
+    return True if written.has(attributes, name) else None
 
 
-def _integer(attributes: tuple[Attribute, ...], name: str) -> int | None:
-    value = _value(attributes, name)
-    if value is None or isinstance(value, Duration | Name):
-        return None
-    number = literal_value(value)
-    return number if isinstance(number, int) else None
+def _loop_attributes(attributes: written.Attributes) -> dict[str, Any]:
+    """What WHILE and REPEAT have in common."""
+    return _kept(
+        keep=written.integer(attributes, "keep"),
+        timeout_ms=written.milliseconds(attributes, "timeout"),
+    )
 
 
-def _milliseconds(attributes: tuple[Attribute, ...], name: str) -> int | None:
-    value = _value(attributes, name)
-    return value.milliseconds if isinstance(value, Duration) else None
+def _foreach_attributes(loop: Foreach) -> dict[str, Any]:
+    attributes = loop.attributes
+    return _kept(
+        item=loop.item.text,
+        index=_text(loop.index),
+        parallel=foreach_parallel(loop),
+        batch=written.integer(attributes, "batch"),
+        tolerate=written.tolerance(attributes),
+        keep_going=_flag(attributes, "keep_going"),
+        reuse=_flag(attributes, "reuse"),
+        timeout_ms=written.milliseconds(attributes, "timeout"),
+    )
+
+
+def _retry_code(value: Name | Expr, described: CatalogAction) -> str | int:
+    if not isinstance(value, Name):
+        number: int = literal_value(value)
+        return number
+    if value.text in ("any", "lease"):
+        return value.text
+    code = described.code_of(value.text)
+    if code is None:
+        raise InternalError(f"result code {value.text} was not checked")
+    return code
 
 
 def _collection_kind(expr: Expr) -> Any:

@@ -19,14 +19,18 @@ from compiler.checks import CHECKS
 from compiler.checks.finding import finding
 from compiler.checks.support import not_yet
 from compiler.infer import type_loop_variables
+from compiler.model import Model
+from compiler.silence import silence
 from compiler.supported import NOT_YET
-from compiler.symbols import Model, build_model
+from compiler.symbols import build_model
 from dsl.diagnostics import Diagnostic, InternalError, has_errors
-from dsl.nodes import File, TypeExpr
+from dsl.nodes import File, Name, TypeExpr, Workflow
 from dsl.source import SourceFile, Span
 
 if TYPE_CHECKING:
+    from compiler.imports import Imports
     from compiler.spec import GraphSpec
+    from dsl.parser import ParseResult
 
 CatalogState = Literal["ok", "missing", "broken"]
 
@@ -55,7 +59,7 @@ def check_file(path: str | Path, catalog_paths: Sequence[str | Path] | None = No
     path = Path(path)
     parsed = parse_file(path)
     catalog, state = _catalog(path, catalog_paths)
-    return _check(parsed.source, parsed.file, parsed.diagnostics, catalog, state)
+    return _Check(path, catalog, state).run(parsed)
 
 
 def check_text(
@@ -66,7 +70,7 @@ def check_text(
 
     parsed = parse_text(text, name)
     catalog, state = _catalog(Path(name), catalog_paths)
-    return _check(parsed.source, parsed.file, parsed.diagnostics, catalog, state)
+    return _Check(Path(name), catalog, state).run(parsed)
 
 
 def compile_file(
@@ -98,73 +102,110 @@ def _catalog(
     return catalog, "ok" if paths else "missing"
 
 
-def _check(
-    source: SourceFile | None,
-    file: File | None,
-    syntax: tuple[Diagnostic, ...],
-    catalog: CatalogResult,
-    state: CatalogState,
-) -> CheckResult:
-    found = [*syntax, *catalog.diagnostics]
-    models: list[Model] = []
-    if source is not None and file is not None:
-        models = _models(source, file, catalog, state)
+class _Check:
+    """One run over one file."""
+
+    def __init__(self, path: Path, catalog: CatalogResult, state: CatalogState) -> None:
+        self._path = path
+        self._catalog = catalog
+        self._state = state
+        self._found: list[Diagnostic] = []
+
+    def run(self, parsed: ParseResult) -> CheckResult:
+        source, file = parsed.source, parsed.file
+        self._found += [*parsed.diagnostics, *self._catalog.diagnostics]
+        if file is None:
+            return CheckResult(source, (), _sorted(self._found))
+        imports = self._imports(source, file)
+        types = self._file_types(source, file, imports)
+        models = [self._model(workflow, source, types, imports) for workflow in file.workflows]
         for model in models:
-            found.extend(diagnostic for check in CHECKS for diagnostic in check(model))
-        if models:
-            found.extend(_check_file_level(models, file))
-    return CheckResult(source, tuple(models), _sorted(found))
+            self._found.extend(found for check in CHECKS for found in check(model))
+        self._check_names(source, models, imports)
+        self._check_unused(source, file, imports, models)
+        sources = {id(found.source): found.source for found in self._found} | {id(source): source}
+        kept = silence(self._found, [s for s in sources.values() if s.name.endswith(".wf")])
+        return CheckResult(source, tuple(models), _sorted(kept))
 
+    def _imports(self, source: SourceFile, file: File) -> Imports | None:
+        if not file.imports and file.workflows:
+            return None
+        what = NOT_YET.get(("file", "import"))
+        if file.imports and what is not None:
+            self._found.extend(not_yet(source, what, item.span) for item in file.imports)
+            return None
+        from compiler.imports import resolve_imports
 
-def _models(
-    source: SourceFile, file: File, catalog: CatalogResult, state: CatalogState
-) -> list[Model]:
-    types: dict[str, TypeExpr] = {}
-    for alias in file.types:
-        types.setdefault(alias.name.text, alias.type)
-    models = []
-    for workflow in file.workflows:
-        model = build_model(workflow, source, types, catalog.actions)
-        model.catalog = state
+        imports = resolve_imports(self._path, source, file)
+        self._found.extend(imports.diagnostics)
+        return imports
+
+    def _file_types(
+        self, source: SourceFile, file: File, imports: Imports | None
+    ) -> dict[str, TypeExpr]:
+        types: dict[str, TypeExpr] = {} if imports is None else dict(imports.types)
+        first: dict[str, Span] = {}
+        if imports is not None:
+            first.update((name, items[0].span) for name, items in imports.origins.items())
+        for alias in file.types:
+            self._once(source, first, "type", alias.name)
+            types.setdefault(alias.name.text, alias.type)
+        return types
+
+    def _model(
+        self,
+        workflow: Workflow,
+        source: SourceFile,
+        types: dict[str, TypeExpr],
+        imports: Imports | None,
+    ) -> Model:
+        imported = () if imports is None else imports.types
+        model = build_model(workflow, source, types, self._catalog.actions, imported)
+        model.catalog = self._state
         type_loop_variables(model)
-        models.append(model)
-    return models
+        return model
 
+    def _check_names(
+        self, source: SourceFile, models: list[Model], imports: Imports | None
+    ) -> None:
+        """What stands between workflows: their names, and aliases that hide imported ones."""
+        seen: dict[str, Span] = {}
+        for model in models:
+            name = model.workflow.name
+            if name.text in seen:
+                message = f'workflow "{name.text}" is declared twice in this file'
+                first = seen[name.text]
+                code = codes.DUPLICATE_WORKFLOW
+                self._found.append(finding(source, code, name.span, message, "rename one", first))
+            seen.setdefault(name.text, name.span)
+            if imports is not None:
+                imported = {name: items[0].span for name, items in imports.origins.items()}
+                for alias in model.workflow.types:
+                    if alias.name.text in imported:
+                        self._once(source, imported, "type", alias.name)
 
-def _check_file_level(models: list[Model], file: File) -> list[Diagnostic]:
-    """Checks of what stands outside or between workflows: names, imports."""
-    found: list[Diagnostic] = []
-    seen: dict[str, Span] = {}
-    for model in models:
-        name = model.workflow.name
-        if name.text in seen:
-            message = f'workflow "{name.text}" is declared twice in this file'
-            found.append(
-                finding(
-                    model,
-                    codes.DUPLICATE_WORKFLOW,
-                    name.span,
-                    message,
-                    "rename one",
-                    seen[name.text],
-                )
+    def _once(self, source: SourceFile, first: dict[str, Span], what: str, name: Name) -> None:
+        if name.text in first:
+            message = f'{what} "{name.text}" is declared twice'
+            code = codes.DUPLICATE_NAME
+            self._found.append(
+                finding(source, code, name.span, message, "rename one", first[name.text])
             )
-        seen.setdefault(name.text, name.span)
-    types: dict[str, Span] = {}
-    for alias in file.types:
-        if alias.name.text in types:
-            message = f'type "{alias.name.text}" is declared twice'
-            first = types[alias.name.text]
-            found.append(
-                finding(
-                    models[0], codes.DUPLICATE_NAME, alias.name.span, message, "rename one", first
-                )
-            )
-        types.setdefault(alias.name.text, alias.name.span)
-    what = NOT_YET.get(("file", "import"))
-    if what is not None:
-        found.extend(not_yet(models[0], what, item.span) for item in file.imports)
-    return found
+        first.setdefault(name.text, name.span)
+
+    def _check_unused(
+        self, source: SourceFile, file: File, imports: Imports | None, models: list[Model]
+    ) -> None:
+        # A file without workflows passes on what it imports.
+        if imports is None or not models:
+            return
+        from compiler.imports import unused
+
+        used: frozenset[str] = frozenset().union(*(model.used_types for model in models))
+        for item in unused(imports, file, used):
+            message = f'nothing of "{item.path}" is used'
+            code = codes.UNUSED_IMPORT
+            self._found.append(finding(source, code, item.span, message, "remove it"))
 
 
 def _sorted(found: list[Diagnostic]) -> tuple[Diagnostic, ...]:

@@ -16,7 +16,7 @@ from compiler.expressions import (
     post_order,
     reference_text,
 )
-from compiler.symbols import Model
+from compiler.model import Model
 from dsl.diagnostics import InternalError
 from dsl.nodes import (
     BareKey,

@@ -121,14 +121,20 @@ class OutputRow(_Row):
 class NodeRow(_Row):
     """A node. `attributes` by type (keys with no value are left out):
 
-    ACTION: action, revision, priority?, lease_ms?, timeout_ms?, delay_ms?, branch_variable?
-    SEQUENCE: fail? = {code: int < 0, message: Program}, only without children
-    PARALLEL: limit?
-    IF, WHILE: condition (Program); WHILE also max
+    ACTION: action, revision, priority?, lease_ms?, timeout_ms?, delay_ms?, branch_variable?,
+        retry? = {limit, backoff_ms, factor_hundredths, max_ms, jitter, on: ["any" | "lease" |
+        code]}, dispatch? = {column: value}
+    SEQUENCE: timeout_ms?; without children also fail? = {code: int < 0, message: Program} or
+        sleep_ms?
+    PARALLEL: limit?, join? (how many must succeed; left out: all), keep_going?, timeout_ms?
+    IF, WHILE: condition (Program); WHILE also max, keep?, timeout_ms?
     SWITCH: subject (Program)
-    REPEAT: count (Program), counter?
-    FOREACH: item, index?, parallel (0: all at once, 1: one after the other, n: at most n)
-    WAIT_EVENT: event_type, correlate? (Program)
+    REPEAT: count (Program), counter?, keep?, timeout_ms?
+    FOREACH: item, index?, parallel (0: all at once, 1: one after the other, n: at most n), batch?,
+        tolerate? = {count} | {percent}, keep_going?, reuse?, timeout_ms?
+    WAIT_EVENT: event_type, correlate? (Program), timeout_ms?
+
+    A time-out and a retry of the catalog stand in the node like its own.
     """
 
     key: str
@@ -214,7 +220,12 @@ class ActionRow(_Row):
 
 
 class SubscriptionRow(_Row):
-    """Reserved for `on event`; the WAIT_EVENTs' own unfiltered rows stand here too (R18)."""
+    """An `on event`, or the unfiltered `signal_wait` of a WAIT_EVENT that none narrows (R18).
+
+    filter: [{path: [key], value: scalar}], fields of the payload; inputs: [{name, program}], whose
+    programs see only the event. A program that finds nothing leaves its input out. An `on event`
+    that starts and names no input takes each from the payload's field of its name.
+    """
 
     event_type: str
     mode: Literal["start_instance", "signal_wait", "start_or_signal"]

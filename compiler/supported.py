@@ -33,35 +33,15 @@ ATTRIBUTES: Mapping[str, tuple[str, ...]] = {
 }
 
 NOT_YET: Mapping[tuple[str, str], str] = {
-    ("action", "timeout"): "`timeout` on an action",
-    ("action", "retry"): "`retry`",
-    ("action", "delay"): "`delay`",
-    **{("action", name): f"`{name}` on an action" for name in DISPATCH},
-    ("sequence", "timeout"): "`timeout` on a sequence",
-    ("sequence", "on_error"): "`on_error`",
-    ("sequence", "finally"): "`finally`",
-    ("parallel", "join"): "`join`",
-    ("parallel", "keep_going"): "`keep_going`",
-    ("parallel", "timeout"): "`timeout` on a parallel",
-    ("repeat", "timeout"): "`timeout` on a repeat",
+    **{
+        ("action", name): f"`{name}` on an action"
+        for name in ("max_concurrent", "rate_per_minute", "max_deliveries", "idempotent")
+    },
     ("repeat", "keep"): "`keep`",
-    ("while", "timeout"): "`timeout` on a while",
     ("while", "keep"): "`keep`",
-    ("foreach", "batch"): "`batch`",
-    ("foreach", "tolerate"): "`tolerate`",
     ("foreach", "reuse"): "`reuse`",
-    ("foreach", "keep_going"): "`keep_going`",
-    ("foreach", "timeout"): "`timeout` on a foreach",
-    ("wait_event", "timeout"): "`timeout` on a wait_event",
-    ("workflow", "timeout"): "`timeout` on a workflow",
-    ("workflow", "on event"): "`on event`",
-    ("file", "import"): "`import`",
-    ("statement", "sleep"): "`sleep`",
 }
 
 CATALOG_NOT_YET: Mapping[str, str] = {
-    "timeout": "`timeout` in a catalog",
-    "retry": "`retry` in a catalog",
-    "dispatch": "`dispatch` in a catalog",
     "sensitive": "`sensitive` in a catalog",
 }

@@ -1,28 +1,37 @@
-"""Names: from the AST of one workflow to its tree of nodes, scopes and expression sites.
+"""Names: from the AST of one workflow to its model.
 
 Flow: `build_model` walks the statements once in pre-order and makes a `Node` for everything that
 will be a row (generated bodies too), with its key (R9); it notes every expression with the place
-where it is evaluated (`Site`) and every target of a `set` or `collect`. Then targets are bound to
-variables, undeclared ones declared (R16), and references to variables resolved.
-
-Invariant: `nodes` is in pre-order and `node.last` is the index of its last descendant, so that
-"is inside" is two comparisons. Nothing is reported here: what does not fit is kept in the model
-for the checks. No walk recurses.
+where it is evaluated (`Site`). Then `bindings.py` binds the targets of `set` and `collect` and
+resolves references. Nothing is reported here: what does not fit is kept in the model for the
+checks. No walk recurses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Literal, assert_never
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import assert_never
 
+from compiler.bindings import bind_targets, resolve_references
 from compiler.catalog import CatalogAction
-from compiler.expressions import literal_value, references, step_key
-from compiler.type_model import ANY, Type, TypeResolver
+from compiler.model import (
+    MAX_NESTING,
+    Clash,
+    EdgeKind,
+    Model,
+    Node,
+    NodeType,
+    Site,
+    TypeMisfit,
+    Use,
+    Variable,
+    is_parallel_foreach,
+)
+from compiler.type_model import ANY, TypeResolver
 from dsl.nodes import (
     Action,
     BareKey,
-    Binding,
     Block,
     Case,
     Expr,
@@ -31,7 +40,6 @@ from dsl.nodes import (
     If,
     Name,
     Parallel,
-    Reference,
     Repeat,
     Sequence,
     Set,
@@ -46,250 +54,22 @@ from dsl.nodes import (
 )
 from dsl.source import SourceFile, Span
 
-MAX_NESTING = 512
-
-NodeType = Literal[
-    "ACTION",
-    "SEQUENCE",
-    "PARALLEL",
-    "IF",
-    "SWITCH",
-    "REPEAT",
-    "WHILE",
-    "FOREACH",
-    "WAIT_EVENT",
-]
-EdgeKind = Literal[
-    "SEQUENCE",
-    "PARALLEL",
-    "THEN",
-    "ELSE",
-    "CASE",
-    "DEFAULT",
-    "BODY",
-    "ON_ERROR",
-    "FINALLY",
-    "TIMEOUT",
-]
-Use = Literal[
-    "argument",
-    "binding",
-    "collect",
-    "collection",
-    "condition",
-    "correlate",
-    "count",
-    "default",
-    "initial",
-    "message",
-    "output",
-    "set",
-    "subject",
-]
-
-
-@dataclass(slots=True, eq=False)
-class Variable:
-    """A name that a scope holds. `initial` is its default or initialiser."""
-
-    name: str
-    owner: Node
-    kind: Literal["input", "var", "loop", "set"]
-    span: Span
-    type: Type
-    order: int
-    initial: Expr | None = None
-    reads: list[Access] = field(default_factory=list)
-    writes: list[Access] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Access:
-    """A read or a write of a variable: by which node, and where in the file."""
-
-    node: Node
-    span: Span
-
-
-@dataclass(slots=True, eq=False)
-class Node:
-    """A node of the graph to be. A generated body has no statement."""
-
-    index: int
-    key: str
-    type: NodeType
-    parent: Node | None
-    edge: EdgeKind | None
-    span: Span
-    statement: Statement | None = None
-    author_key: Name | None = None
-    block: Block | None = None
-    case: Case | None = None
-    generated: bool = False
-    level: int = 0
-    last: int = 0
-    children: list[Node] = field(default_factory=list)
-    variables: dict[str, Variable] = field(default_factory=dict)
-    input_count: int = 0
-    fork: Node | None = None
-    """The nearest of itself and its ancestors that runs beside others: a PARALLEL branch or the
-    body of a parallel FOREACH."""
-
-    def holds(self, other: Node) -> bool:
-        """Whether `other` is this node or below it."""
-        return self.index <= other.index <= self.last
-
-    @property
-    def next_order(self) -> int:
-        """The order of the next variable of its scope; inputs are counted apart."""
-        return len(self.variables) - self.input_count
-
-    @property
-    def is_loop_body(self) -> bool:
-        return self.edge == "BODY"
-
-    @property
-    def described(self) -> str:
-        """The node in the words of a message: `action "pack"`, `foreach`."""
-        kind = "workflow" if self.parent is None else self.type.lower()
-        return f'{kind} "{self.key}"'
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
-    """An expression and the place where it is evaluated.
-
-    `before` limits an initialiser to the variables of its own scope declared before it.
-    """
-
-    expr: Expr | BareKey
-    node: Node
-    use: Use
-    before: Variable | None = None
-    target: Variable | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Clash:
-    """A name that was declared twice in one scope."""
-
-    what: str
-    name: Name
-    first: Span
-
-
-@dataclass(frozen=True, slots=True)
-class TypeMisfit:
-    kind: str
-    span: Span
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A `set` (`node` is the one whose completion runs it) or a `collect` (the FOREACH)."""
-
-    binding: Binding
-    node: Node
-    kind: Literal["var", "collect"]
-    variable: Variable
-
-
-@dataclass(slots=True, eq=False)
-class Model:
-    """What the checks and the lowering know of one workflow."""
-
-    workflow: Workflow
-    source: SourceFile
-    actions: Mapping[str, CatalogAction]
-    catalog: Literal["ok", "missing", "broken"] = "ok"
-    nodes: list[Node] = field(default_factory=list)
-    keyed: list[Node] = field(default_factory=list)
-    by_key: dict[str, Node] = field(default_factory=dict)
-    sites: list[Site] = field(default_factory=list)
-    targets: list[Target] = field(default_factory=list)
-    clashes: list[Clash] = field(default_factory=list)
-    type_misfits: list[TypeMisfit] = field(default_factory=list)
-    stray_collects: list[Binding] = field(default_factory=list)
-    too_deep: list[Span] = field(default_factory=list)
-    type_names: frozenset[str] = frozenset()
-    resolved: dict[int, Variable | None] = field(default_factory=dict)
-    """By `id` of a `var` reference: its variable, or None when there is no such name."""
-
-    @property
-    def root(self) -> Node:
-        return self.nodes[0]
-
-    def all_variables(self) -> Iterator[Variable]:
-        for node in self.nodes:
-            yield from node.variables.values()
-
-
-def find_variable(node: Node, name: str, before: Variable | None = None) -> Variable | None:
-    """Returns the variable a name means at a node: that of the nearest scope that has it."""
-    current: Node | None = node
-    while current is not None:
-        found = current.variables.get(name)
-        if found is not None and _is_visible(found, before):
-            return found
-        current = current.parent
-    return None
-
-
-def _is_visible(found: Variable, before: Variable | None) -> bool:
-    if before is None or found.owner is not before.owner:
-        return True
-    return found.kind != "set" and _rank(found) < _rank(before)
-
-
-def _rank(variable: Variable) -> tuple[bool, int]:
-    return (variable.kind == "var", variable.order)
-
-
-def visible_names(node: Node) -> list[str]:
-    """Returns every variable name in sight of a node, nearest scope first."""
-    names: dict[str, None] = {}
-    current: Node | None = node
-    while current is not None:
-        names.update(dict.fromkeys(current.variables))
-        current = current.parent
-    return list(names)
-
-
-def is_parallel_foreach(node: Node | None) -> bool:
-    """Whether a node is a FOREACH whose iterations run beside each other."""
-    return (
-        node is not None
-        and isinstance(node.statement, Foreach)
-        and foreach_parallel(node.statement) != 1
-    )
-
-
-def foreach_parallel(statement: Foreach) -> int:
-    """Returns 1 for one after the other, 0 for all at once, n for at most n."""
-    for attribute in statement.attributes:
-        if attribute.name.text == "parallel":
-            if not attribute.values:
-                return 0
-            value = attribute.values[0]
-            number = None
-            if not hasattr(value, "milliseconds") and not isinstance(value, Name):
-                number = literal_value(value)
-            return number if isinstance(number, int) and number > 0 else 0
-    return 1
-
 
 def build_model(
     workflow: Workflow,
     source: SourceFile,
     file_types: Mapping[str, TypeExpr],
     actions: Mapping[str, CatalogAction],
+    imported: Collection[str] = (),
 ) -> Model:
-    """Builds the model of one workflow; `file_types` are the aliases of the whole file."""
+    """Builds the model of one workflow; `file_types` are the aliases of the whole file.
+
+    The `imported` ones among them have been checked in their own files.
+    """
     model = Model(workflow, source, actions)
-    _Builder(model, file_types).build()
-    _bind_targets(model)
-    _resolve_references(model)
+    _Builder(model, file_types, imported).build()
+    bind_targets(model)
+    resolve_references(model)
     return model
 
 
@@ -321,14 +101,16 @@ class _Pending:
 
 
 class _Builder:
-    def __init__(self, model: Model, file_types: Mapping[str, TypeExpr]) -> None:
+    def __init__(
+        self, model: Model, file_types: Mapping[str, TypeExpr], imported: Collection[str]
+    ) -> None:
         self._model = model
         self._aliases = dict(file_types)
         # A workflow's own alias hides one of the file; of two equal names the first counts.
         self._aliases.update((a.name.text, a.type) for a in reversed(model.workflow.types))
         model.type_names = frozenset(self._aliases)
         self._types = TypeResolver(self._aliases, self._misfit)
-        self._types.check_aliases()
+        self._types.check_aliases(but=imported)
         self._counts: dict[tuple[int, str], int] = {}
         self._keyed_above: dict[int, Node] = {}
         self._pending: list[_Pending] = []
@@ -351,8 +133,12 @@ class _Builder:
             self._take(self._pending.pop())
         for node in reversed(self._model.nodes):
             node.last = node.children[-1].last if node.children else node.index
+        self._model.used_types = frozenset(self._types.used)
         for output in workflow.outputs:
             self._site(output.value, root, "output")
+        for subscription in workflow.subscriptions:
+            for item in subscription.inputs:
+                self._site(item.value, root, "event_input")
 
     def _add(self, node: Node) -> None:
         model = self._model
@@ -560,84 +346,3 @@ class _Builder:
             if name is not None:
                 variable = Variable(name.text, body, "loop", name.span, ANY, body.next_order)
                 self._declare(variable, name, "loop variable")
-
-
-def _bindings_of(node: Node) -> tuple[Binding, ...]:
-    statement = node.statement
-    if isinstance(statement, Action | WaitEvent):
-        return statement.bindings
-    if isinstance(statement, Set):
-        return (Binding(name=statement.name, value=statement.value, span=statement.span),)
-    return ()
-
-
-def _bind_targets(model: Model) -> None:
-    """Binds every `set` and `collect` to a variable, in the order of the source."""
-    open_loops: list[Node] = []
-    for node in model.nodes:
-        while open_loops and open_loops[-1].last < node.index:
-            _bind_collects(model, open_loops.pop())
-        if isinstance(node.statement, Foreach):
-            open_loops.append(node)
-        alone = isinstance(node.statement, Set)
-        for binding in _bindings_of(node):
-            target = _bind(model, binding, node, "var")
-            model.sites.append(
-                Site(
-                    expr=binding.value,
-                    node=node,
-                    use="set" if alone else "binding",
-                    target=target.variable,
-                )
-            )
-    while open_loops:
-        _bind_collects(model, open_loops.pop())
-
-
-def _bind_collects(model: Model, node: Node) -> None:
-    assert isinstance(node.statement, Foreach)
-    seen: dict[str, Span] = {}
-    for binding in node.statement.body.collects:
-        if binding.name.text in seen:
-            model.clashes.append(Clash("collect", binding.name, seen[binding.name.text]))
-            continue
-        seen[binding.name.text] = binding.name.span
-        _bind(model, binding, node, "collect")
-        if node.children:
-            model.sites.append(Site(expr=binding.value, node=node.children[0], use="collect"))
-
-
-def _bind(model: Model, binding: Binding, node: Node, kind: Literal["var", "collect"]) -> Target:
-    variable = find_variable(node, binding.name.text)
-    if variable is None:
-        owner = _undeclared_owner(node)
-        span = binding.name.span
-        variable = Variable(binding.name.text, owner, "set", span, ANY, owner.next_order)
-        owner.variables[variable.name] = variable
-    variable.writes.append(Access(node, binding.name.span))
-    target = Target(binding, node, kind, variable)
-    model.targets.append(target)
-    return target
-
-
-def _undeclared_owner(node: Node) -> Node:
-    """Returns the nearest iteration body, PARALLEL branch or root at or above a node (R16)."""
-    current = node
-    while current.parent is not None and current.edge not in ("BODY", "PARALLEL"):
-        current = current.parent
-    return current
-
-
-def _resolve_references(model: Model) -> None:
-    for site in model.sites:
-        for reference in references(site.expr):
-            if reference.root == "var":
-                _resolve(model, site, reference)
-
-
-def _resolve(model: Model, site: Site, reference: Reference) -> None:
-    name = step_key(reference, 0)
-    found = None if name is None else find_variable(site.node, name, site.before)
-    model.resolved[id(reference)] = found
-    if found is not None:
-        found.reads.append(Access(site.node, reference.span))

@@ -15,6 +15,7 @@ from typing import Any
 
 from compiler import graph as graphs
 from compiler.spec import SPEC_FORMAT, EdgeRow, GraphSpec, NodeRow
+from compiler.verify_attributes import attribute_problems, is_integer, subscription_problems
 from compiler.verify_programs import Reference, check_program
 
 MAX_NESTING = 512
@@ -35,19 +36,19 @@ LEGAL_EDGES: dict[str, tuple[str, ...]] = {
 MANY = ("SEQUENCE", "PARALLEL", "CASE")
 NEEDED = ("THEN", "BODY")
 
-ATTRIBUTES: dict[str, tuple[frozenset[str], frozenset[str]]] = {
+ATTRIBUTES: dict[str, tuple[str, str]] = {
     "ACTION": (
-        frozenset({"action", "revision"}),
-        frozenset({"priority", "lease_ms", "timeout_ms", "delay_ms", "branch_variable"}),
+        "action revision",
+        "priority lease_ms timeout_ms delay_ms retry dispatch branch_variable",
     ),
-    "SEQUENCE": (frozenset(), frozenset({"fail"})),
-    "PARALLEL": (frozenset(), frozenset({"limit"})),
-    "IF": (frozenset({"condition"}), frozenset()),
-    "SWITCH": (frozenset({"subject"}), frozenset()),
-    "REPEAT": (frozenset({"count"}), frozenset({"counter"})),
-    "WHILE": (frozenset({"condition", "max"}), frozenset()),
-    "FOREACH": (frozenset({"item", "parallel"}), frozenset({"index"})),
-    "WAIT_EVENT": (frozenset({"event_type"}), frozenset({"correlate"})),
+    "SEQUENCE": ("", "fail sleep_ms timeout_ms"),
+    "PARALLEL": ("", "limit join keep_going timeout_ms"),
+    "IF": ("condition", ""),
+    "SWITCH": ("subject", ""),
+    "REPEAT": ("count", "counter keep timeout_ms"),
+    "WHILE": ("condition max", "keep timeout_ms"),
+    "FOREACH": ("item parallel", "index batch tolerate keep_going reuse timeout_ms"),
+    "WAIT_EVENT": ("event_type", "correlate timeout_ms"),
 }
 """By type of node: the attributes it must have, and those it may have."""
 
@@ -136,6 +137,7 @@ class _Verifier:
         yield from self._check_variables()
         yield from self._check_templates()
         yield from self._check_bindings()
+        yield from self._check_subscriptions()
 
     # --- nodes and edges ---
 
@@ -174,7 +176,7 @@ class _Verifier:
                 seen.add(identity)
 
     def _check_attributes(self, node: NodeRow) -> Iterator[Finding]:
-        needed, allowed = ATTRIBUTES[node.type]
+        needed, allowed = (frozenset(names.split()) for names in ATTRIBUTES[node.type])
         given = set(node.attributes)
         for name in sorted(needed - given):
             yield Finding(f"a {node.type} needs attribute {name}", node.key)
@@ -185,25 +187,18 @@ class _Verifier:
                 yield from self._check_program(node.attributes[name], node.key, name)
         if "fail" in given:
             yield from self._check_fail(node)
-        yield from self._check_numbers(node)
+        kinds = [edge.kind for edge in self._edges[node.key]]
+        for problem in attribute_problems(node, kinds):
+            yield Finding(problem, node.key)
 
     def _check_fail(self, node: NodeRow) -> Iterator[Finding]:
         fail = node.attributes["fail"]
-        if self._edges[node.key]:
-            yield Finding("a SEQUENCE that fails has no children", node.key)
         if not isinstance(fail, dict) or set(fail) != {"code", "message"}:
             yield Finding("fail has code and message", node.key)
             return
-        if not _is_integer(fail["code"]) or fail["code"] >= 0:
+        if not is_integer(fail["code"]) or fail["code"] >= 0:
             yield Finding("the code of fail must be a negative integer", node.key)
         yield from self._check_program(fail["message"], node.key, "message")
-
-    def _check_numbers(self, node: NodeRow) -> Iterator[Finding]:
-        least = {"limit": 1, "max": 1, "parallel": 0, "lease_ms": 1, "timeout_ms": 1, "delay_ms": 0}
-        for name, lowest in least.items():
-            value = node.attributes.get(name, lowest)
-            if not _is_integer(value) or value < lowest:
-                yield Finding(f"{name} must be an integer of at least {lowest}", node.key)
 
     # --- data ---
 
@@ -307,6 +302,15 @@ class _Verifier:
             if sorted(found) != list(range(len(found))):
                 yield Finding("the orders of its bindings do not count up from 0", key)
 
+    def _check_subscriptions(self) -> Iterator[Finding]:
+        inputs = {row.name for row in self._spec.inputs}
+        for row in self._spec.subscriptions:
+            problems, programs = subscription_problems(row, inputs)
+            for problem in problems:
+                yield Finding(f"subscription to {row.event_type}: {problem}")
+            for name, program in programs:
+                yield from self._check_program(program, self._root, f"event input {name}")
+
     # --- programs ---
 
     def _check_program(self, program: Any, node: str, what: str) -> Iterator[Finding]:
@@ -334,10 +338,6 @@ class _Verifier:
                 return True
             current = self._parents.get(current)
         return False
-
-
-def _is_integer(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _points_into(template: Any, pointer: str) -> bool:

@@ -257,7 +257,7 @@ class Builder:
                 codes.UNEXPECTED,
                 f'"{plain(c[0].text)}" takes no type of its own',
                 c[0].span,
-                "only `list<…>` does",
+                "a list is written `list<…>`",
             )
         return nodes.ListType(item=c[2], span=span)
 

@@ -28,10 +28,10 @@ STATEMENT_WORDS = frozenset(
 )
 _BODY_WORDS = STATEMENT_WORDS | {"var", "collect", "description", "timeout"}
 _VALUE_STARTS = frozenset(("INT", "DECIMAL", "true", "null"))
-_OPERATORS = frozenset(
+OPERATORS = frozenset(
     ("??", "or", "and", "==", "!=", "<", "<=", ">", ">=", "in", "+", "-", "*", "//", "%", ".", "[")
 )
-_REFERENCE_STARTS = frozenset(("var", "ctx", "out", "code", "event"))
+ROOT_WORDS = frozenset(("var", "ctx", "out", "code", "event"))
 _ACTION_ATTRIBUTES = frozenset(
     (
         "retry",
@@ -48,6 +48,12 @@ _ACTION_ATTRIBUTES = frozenset(
         "idempotent",
     )
 )
+_HEAD_ATTRIBUTES = frozenset(
+    (
+        *("timeout", "limit", "join", "keep_going", "max", "keep", "parallel", "batch"),
+        *("tolerate", "reuse"),
+    )
+)
 _NAME_SIGN = frozenset(("NAME", "import"))
 _PHRASES = {
     "NAME": "a name",
@@ -59,7 +65,7 @@ _PHRASES = {
     "TEMPLATE_END": "the end of the string",
     "$END": "the end of the file",
 }
-_HIDDEN = frozenset(("PIECE", "TEMPLATE_START", "TEMPLATE_END", "${"))
+HIDDEN = frozenset(("PIECE", "TEMPLATE_START", "TEMPLATE_END", "${"))
 _MOST_ALTERNATIVES = 8
 _LONGEST_FOUND = 40
 
@@ -76,19 +82,22 @@ def phrase_expected(accepted: AbstractSet[str]) -> str:
     if rest >= _ACTION_ATTRIBUTES and not rest >= _NAME_SIGN:
         phrases.append("an attribute such as `timeout` or `retry`")
         rest -= _ACTION_ATTRIBUTES
-    if rest >= _REFERENCE_STARTS and not rest >= _NAME_SIGN:
+    if rest >= _HEAD_ATTRIBUTES and not rest >= _NAME_SIGN:
+        phrases.append("an attribute such as `timeout` or `max`")
+        rest -= _HEAD_ATTRIBUTES
+    if rest >= ROOT_WORDS and not rest >= _NAME_SIGN:
         phrases.append("a reference")
-        rest -= _REFERENCE_STARTS | {"${"}
+        rest -= ROOT_WORDS | {"${"}
     if rest >= _NAME_SIGN:
         phrases.append("a type" if {"STRING", "{"} <= rest and ":" not in rest else "a name")
         if phrases[-1] == "a type":
             rest -= {"STRING", "{"}
         rest = {t for t in rest if not (t.isidentifier() and t != "STRING")}
-    if len(rest) > len(rest & _OPERATORS) or phrases:
-        rest -= _OPERATORS
+    if len(rest) > len(rest & OPERATORS) or phrases:
+        rest -= OPERATORS
     elif rest & {"+", "=="}:
         return "an operator"
-    phrases += [type_phrase(t) for t in sorted(rest - _HIDDEN, key=_rank)]
+    phrases += [type_phrase(t) for t in sorted(rest - HIDDEN, key=_rank)]
     if not phrases:
         return "something else"
     phrases = list(dict.fromkeys(phrases))

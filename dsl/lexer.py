@@ -136,6 +136,8 @@ class Lexer:
         if tokens[-3].type == "action":
             return True
         misspelt = tokens[-3].type == "NAME" and tokens[-3].first
+        if misspelt and len(tokens) > 3 and tokens[-4].type == ".":
+            return False  # a step of a reference, whose dot ends the line before
         return misspelt and _ACTION_CALL.match(self.text, start) is not None
 
     def _number(self, match: re.Match[str], inside: bool) -> int:

@@ -8,6 +8,7 @@ deep it nests.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from dsl.builder import Builder
@@ -64,6 +65,19 @@ CONTEXTS = frozenset(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Reduction:
+    """A rule, prepared for the machine: what to do is looked up once, not at every reduction."""
+
+    size: int
+    goto: str
+    method: Callable[[list[Any], Span], Any] | None
+    splices: bool
+    left_first: bool
+    deepens: bool
+    resets: bool
+
+
 class _Splice(list[Any]):
     """The children of a rule that is spliced into its parent."""
 
@@ -74,14 +88,22 @@ class Machine:
     def __init__(self, table: Table, builder: Builder, too_deep: Callable[[Span], None]) -> None:
         self._table = table
         self._actions = table.actions
-        self._methods = [getattr(builder, rule.method, None) for rule in table.rules]
+        self._rules = [
+            _Reduction(
+                size=rule.size,
+                goto=rule.goto,
+                method=getattr(builder, rule.method, None),
+                splices=rule.origin.startswith("_"),
+                left_first=rule.method == "binary",
+                deepens=rule.method in _DEEPENS,
+                resets=rule.method in _RESETS,
+            )
+            for rule in table.rules
+        ]
         # Rules that pass their only child on: most of a reduction can be spared.
         self._passes = [
-            method is None
-            and rule.size == 1
-            and not rule.origin.startswith("_")
-            and rule.method not in _RESETS
-            for method, rule in zip(self._methods, table.rules, strict=True)
+            r.goto if r.method is None and r.size == 1 and not r.splices and not r.resets else None
+            for r in self._rules
         ]
         self._too_deep: Callable[[Span], None] | None = too_deep
         self.states = [table.start]
@@ -95,64 +117,60 @@ class Machine:
 
         Reductions made before a refusal stay made: the table is LALR(1), so they are right.
         """
-        type_ = token.type
+        type_, actions, states, passes = token.type, self._actions, self.states, self._passes
         while True:
-            action = self._actions[self.states[-1]].get(type_)
+            action = actions[states[-1]].get(type_)
             if action is None:
-                return False
+                return type_ == ">=" and self._feed_halves(token)
             if action > 0:
-                self._push(action - 1, token, (token.start, token.end), 0)
+                states.append(action - 1)
+                self.values.append(token)
+                self.spans.append((token.start, token.end))
+                self._depths.append(0)
                 return True
-            self._reduce(-action - 1)
-            if type_ == "$END" and self.states[-1] == self._table.end:
+            goto = passes[-action - 1]
+            if goto is not None:
+                states[-1] = actions[states[-2]][goto] - 1
+            else:
+                self._reduce(self._rules[-action - 1])
+            if type_ == "$END" and states[-1] == self._table.end:
                 self.result = self.values[-1]
                 return True
 
-    def _push(self, state: int, value: Any, span: tuple[int, int], depth: int) -> None:
-        self.states.append(state)
-        self.values.append(value)
-        self.spans.append(span)
-        self._depths.append(depth)
+    def _feed_halves(self, token: Token) -> bool:
+        """`list<int>= 3`: the first half ends the type, the second begins its value."""
+        if not self.accepts(">", "="):
+            return False
+        middle = token.start + 1
+        return self.feed(Token(">", ">", token.start, middle)) and self.feed(
+            Token("=", "=", middle, token.end)
+        )
 
-    def _reduce(self, number: int) -> None:
-        rule = self._table.rules[number]
-        if self._passes[number]:
-            self.states.pop()
-            self.states.append(self._actions[self.states[-1]][rule.goto] - 1)
-            return
-        size = rule.size
+    def _reduce(self, rule: _Reduction) -> None:
+        size, values, spans, depths = rule.size, self.values, self.spans, self._depths
         children: list[Any] = []
-        span = self._empty_span()
         depth = 0
-        if size:
-            children = self.values[-size:]
-            span = (self.spans[-size][0], self.spans[-1][1])
-            depth = self._measure(rule.method, max(self._depths[-size:]), span)
-            self.pop_to(len(self.values) - size)
-        value = self._value(number, rule.origin, children, span)
-        self._push(self._actions[self.states[-1]][rule.goto] - 1, value, span, depth)
+        if size == 0:
+            end = spans[-1][1] if spans else 0
+            span = (end, end)
+        else:
+            children = values[-size:]
+            span = (spans[-size][0], spans[-1][1])
+            depth = depths[-1] if size == 1 else max(depths[-size:])
+            if rule.deepens:
+                depth = self._deeper(depth, spans[-2] if rule.left_first else span)
+            del values[-size:], spans[-size:], depths[-size:], self.states[-size:]
+        self.states.append(self._actions[self.states[-1]][rule.goto] - 1)
+        values.append(_value(rule, children, span))
+        spans.append(span)
+        depths.append(0 if rule.resets else depth)
 
-    def _empty_span(self) -> tuple[int, int]:
-        end = self.spans[-1][1] if self.spans else 0
-        return (end, end)
-
-    def _measure(self, method: str, depth: int, span: tuple[int, int]) -> int:
-        if method in _RESETS:
-            return 0
-        if method not in _DEEPENS:
-            return depth
+    def _deeper(self, depth: int, place: tuple[int, int]) -> int:
+        """One level more than `depth`; in `1 + 1 + …` the last operator is the one too many."""
         if depth >= MAX_DEPTH and self._too_deep:
-            self._too_deep(Span(*span))
+            self._too_deep(Span(*place))
             self._too_deep = None
         return depth + 1
-
-    def _value(self, number: int, origin: str, children: list[Any], span: tuple[int, int]) -> Any:
-        if origin.startswith("_"):
-            return _spliced(children)
-        method = self._methods[number]
-        if method is None:
-            return children[0]
-        return method(_flat(children), Span(*span))
 
     def pop_to(self, height: int) -> None:
         """Drops values until `height` are left."""
@@ -161,9 +179,10 @@ class Machine:
 
     # --- questions, which change nothing
 
-    def accepts(self, *types: str) -> bool:
-        """Whether tokens of these types could stand here, one after the other."""
-        states = list(self.states)
+    def accepts(self, *types: str, drop: int = 0) -> bool:
+        """Whether tokens of these types could stand here, one after the other; with `drop`, after
+        that many values were taken away."""
+        states = self.states[: len(self.states) - drop]
         return all(self._simulate(states, type_) for type_ in types)
 
     def accepted(self) -> set[str]:
@@ -198,6 +217,14 @@ class Machine:
         return CONTEXTS & self._actions[self.states[-1]].keys()
 
 
+def _value(rule: _Reduction, children: list[Any], span: tuple[int, int]) -> Any:
+    if rule.splices:
+        return _spliced(children)
+    if rule.method is None:
+        return children[0]
+    return rule.method(_flat(children), Span(*span))
+
+
 def _spliced(children: list[Any]) -> _Splice:
     """Extends the first child in place, so that long lists take linear time."""
     if children and isinstance(children[0], _Splice):
@@ -209,9 +236,12 @@ def _spliced(children: list[Any]) -> _Splice:
 
 
 def _flat(children: list[Any]) -> list[Any]:
-    if not any(isinstance(child, _Splice) for child in children):
+    for child in children:
+        if type(child) is _Splice:
+            break
+    else:
         return children
     flat: list[Any] = []
     for child in children:
-        flat.extend(child) if isinstance(child, _Splice) else flat.append(child)
+        flat.extend(child) if type(child) is _Splice else flat.append(child)
     return flat

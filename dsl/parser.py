@@ -9,6 +9,7 @@ stand where it is, `dsl.recovery`. Nothing is raised for a bad file, nothing rec
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from dsl.recovery import Recovery
     from dsl.tokens import Brackets, Token
 
-MAX_DIAGNOSTICS = 100
+MAX_DIAGNOSTICS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,7 @@ class _Parse:
     def __init__(self, source: SourceFile) -> None:
         self._source = source
         self._found: list[Diagnostic] = []
+        self._tokens: list[Token] = []
 
     def run(self) -> ParseResult:
         file = self._parse()
@@ -92,7 +94,7 @@ class _Parse:
 
         table = _table()
         lexer = Lexer(self._source.text, table.literals, self._report_lexical)
-        tokens = lexer.run()
+        tokens = self._tokens = self._without_comments(lexer.run())
         if lexer.too_deep is not None:
             self._too_deep(Span(lexer.too_deep, lexer.too_deep + 1))
             return None
@@ -126,12 +128,33 @@ class _Parse:
             return None
         return file
 
+    def _without_comments(self, tokens: list[Token]) -> list[Token]:
+        """Takes out the comments of other languages, and what the lexer found inside them."""
+        from dsl.foreign_comments import foreign_comments, without
+
+        text = self._source.text
+        comments = foreign_comments(text, tokens)
+        self._found = [d for d in self._found if not _inside_one(d.span, comments)]
+        last = -1
+        for comment in comments:
+            # The lines of one comment give one finding.
+            if last < 0 or text[last : comment.start].strip():
+                sign = Span(comment.start, comment.start + 2)
+                message = f"unexpected `{text[sign.start : sign.end]}`"
+                self.report(codes.UNEXPECTED, message, sign, "comments begin with `#`")
+            last = comment.end
+        return without(tokens, comments) if comments else tokens
+
     def _empty(self) -> None:
         if not self._found:
             hint = "a file holds at least one `workflow name { … }`, or `type`s to import"
             self.report(codes.EMPTY_FILE, "the file is empty", Span(0, 0), hint)
 
     # --- where findings come in
+
+    @property
+    def has_findings(self) -> bool:
+        return bool(self._found)
 
     def report(
         self,
@@ -169,8 +192,18 @@ class _Parse:
         self.report(code, message, span, hint, labels)
 
     def _too_deep(self, span: Span) -> None:
+        from dsl.depth import first_beyond
+        from dsl.machine import MAX_DEPTH
+
+        span = first_beyond(self._tokens, MAX_DEPTH) or span
         end = min(span.end, span.start + 1)
         hint = "split the workflow, or the expression, into parts"
         self.report(
             codes.TOO_DEEP, "nesting is deeper than 512 levels", Span(span.start, end), hint
         )
+
+
+def _inside_one(span: Span, comments: list[Span]) -> bool:
+    """Whether a place lies in one of the comments, which are in order."""
+    k = bisect_right(comments, span.start, key=lambda comment: comment.start) - 1
+    return k >= 0 and span.start < comments[k].end

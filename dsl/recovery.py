@@ -1,10 +1,11 @@
 """What to do at a token that cannot stand where it is: say so once, and go on.
 
 In this order: a fault that explains itself (the end of the file inside braces, a `workflow` inside
-another, a reserved word, a placeholder), a missing sign that can be put in, a misspelt keyword,
-and else the broken statement is left out: the machine goes back to where the statement began and
-takes up at the next statement of the same body. When the broken statement has a body of its own,
-its head is replaced by a sound one and the body is read, so that faults inside are found too.
+another, a reserved word, a placeholder), a slip that is known (`dsl.slips`), a missing sign that
+can be put in, a misspelt keyword, and else the broken statement is left out: the machine goes back
+to where the statement began and takes up at the next statement of the same body. When the broken
+statement has a body of its own, its head is replaced by a sound one and the body is read, so that
+faults inside are found too. What a repair left open is never complained about.
 The AST of a broken text is thrown away; only its diagnostics count.
 """
 
@@ -14,14 +15,14 @@ from typing import Protocol
 
 from dsl import codes
 from dsl.diagnostics import Label
-from dsl.expected import phrase_expected, phrase_found, type_phrase
+from dsl.expected import HIDDEN, OPERATORS, ROOT_WORDS, phrase_expected, phrase_found, type_phrase
 from dsl.machine import Machine
 from dsl.plain import plain
+from dsl.slips import Slip, Slips
 from dsl.source import Span
 from dsl.tokens import Brackets, Token
 
 _RESERVED = frozenset(("call", "succeed", "compensate"))
-_ROOT_WORDS = frozenset(("var", "ctx", "out", "code", "event"))
 _INSERTABLE = ("=", ":", ",", ")", "]", "(", ".")
 _DECLARATIONS = frozenset(("@input_decl", "@output_decl"))
 _MOST_TRIES = 4
@@ -52,6 +53,9 @@ _COMPARISONS = frozenset(("==", "!=", "<", "<=", ">", ">=", "in"))
 class Reporter(Protocol):
     """Where recovery puts what it finds."""
 
+    @property
+    def has_findings(self) -> bool: ...
+
     def report(
         self,
         code: codes.Code,
@@ -72,6 +76,7 @@ class Recovery:
         self._tokens = tokens
         self._brackets = brackets
         self._reporter = reporter
+        self._slips = Slips(machine, tokens, brackets)
         self._reported_at = -1
         self._last = -1
         self._tries = 0
@@ -84,6 +89,8 @@ class Recovery:
             return None
         if self._is_stuck(i):
             return i + 1
+        if self._closes_synthetic_body(i):
+            return i
         if token.type == "workflow" and token.first and self._innermost_body() is not None:
             return self._missing_brace(i)
         if token.inside:
@@ -92,6 +99,8 @@ class Recovery:
             message = f"`{token.text}` is reserved for a later version of the language"
             self._report(i, codes.RESERVED_WORD, message, _span(token))
             return self._leave_out(i)
+        if slip := self._slips.find(i):
+            return self._mend_slip(i, slip)
         return self._insert_sign(i) or self._mend_keyword(i) or self._unexpected(i)
 
     def _is_stuck(self, i: int) -> bool:
@@ -120,14 +129,8 @@ class Recovery:
     def _unexpected(self, i: int) -> int | None:
         token = self._tokens[i]
         accepted = self._machine.accepted()
-        if accepted == {"("} and self._tokens[i - 1].type == "NAME":
-            before = self._tokens[i - 1]
-            name = plain(before.text)
-            message, hint = f'"{name}" is not a value', f"a variable is read as `var.{name}`"
-            self._report(i, codes.UNEXPECTED, message, _span(before), hint)
-            return self._leave_out(i)
         expected = phrase_expected(accepted)
-        if token.first and i > 0:
+        if token.first and i > 0 and _lacks_something(accepted):
             end = self._tokens[i - 1].end
             after = phrase_found(self._tokens[i - 1])
             message = f"expected {expected} after {after}, found {phrase_found(token)}"
@@ -140,10 +143,22 @@ class Recovery:
     def _hint(self, i: int) -> str | None:
         token = self._tokens[i]
         accepted = self._machine.accepted()
-        if token.type == "=" and "==" in accepted:
-            return "comparison is `==`"
-        if token.type in _ROOT_WORDS and "NAME" in accepted and "INT" not in accepted:
+        if token.type == "else" and self._statement_expected():
+            return "`else` follows the `}` of an `if`"
+        if token.type == "}" and "workflow" in accepted and "}" not in accepted:
+            return "this `}` closes nothing: leave it out"
+        if token.type in ROOT_WORDS and "NAME" in accepted and "INT" not in accepted:
             return f"`{token.type}` begins a reference and cannot be the key of a node"
+        if token.type == "?" and "??" in accepted:
+            return "there is no `a ? b : c`: `set` a variable in an `if` and its `else`"
+        if token.type == "NAME" and accepted >= ROOT_WORDS and "NAME" not in accepted:
+            return _reference_hint(token)
+        if "DURATION" in accepted and token.type == "INT":
+            return f"a duration has a unit: `{token.text}s`"
+        if token.type == "NAME" and self._tokens[i - 1].type in ("input", "output"):
+            return f"write `{self._tokens[i - 1].type} {{ … }}`"
+        if accepted == {"on"}:
+            return 'write `wait_event key on "type"`'
         if token.type == "not" and "in" in accepted:
             return "write `not a in b`"
         if token.type in _COMPARISONS and "and" in accepted:
@@ -167,10 +182,15 @@ class Recovery:
             message = f"the file ends, but `{token.type}` has no closing `{closer}`"
             self._report(i, codes.MISSING_BRACE, message, place, f"add `{closer}`", labels)
             return
+        if not unclosed and self._anything_open() and self._reporter.has_findings:
+            return  # left open by a repair, not by the author
         message = f"expected {phrase_expected(accepted)}, found the end of the file"
         self._report(i, codes.UNEXPECTED, message, place)
 
     def _missing_brace(self, i: int) -> int:
+        if not self._unclosed() and self._reporter.has_findings:
+            self._machine.pop_to(0)  # left open by a repair, not by the author
+            return i
         opener = self._brackets.suspect
         if opener is None or opener >= i:
             opener = self._innermost_body() or 0
@@ -187,7 +207,7 @@ class Recovery:
         token = self._tokens[i]
         expected = phrase_expected(self._machine.accepted())
         message = f"expected {expected}, found {phrase_found(token)}"
-        hint = "a placeholder holds one reference: ${var.name} or ${ctx.…}"
+        hint = self._placeholder_hint(i)
         self._report(i, codes.BAD_STRING, message, _span(token), hint)
         start = self._open_template()
         end = self._brackets.closer_of.get(start) if start is not None else None
@@ -197,6 +217,14 @@ class Recovery:
         self._machine.pop_to(height + 1)
         self._machine.feed(_synthetic("PIECE", token))
         return end
+
+    def _placeholder_hint(self, i: int) -> str:
+        token, following = self._tokens[i], self._tokens[min(i + 1, len(self._tokens) - 1)]
+        if token.type in OPERATORS or following.type == "(":
+            return "a placeholder holds one reference: `set` the value to a variable first"
+        if token.type == "NAME":
+            return _reference_hint(token)
+        return "a placeholder holds one reference: ${var.name} or ${ctx.…}"
 
     def _open_template(self) -> int | None:
         values = self._machine.values
@@ -209,6 +237,25 @@ class Recovery:
         return self._machine.accepts("sequence", "{")
 
     # --- small repairs
+
+    def _mend_slip(self, i: int, slip: Slip) -> int | None:
+        if slip.message:
+            self._report(i, codes.UNEXPECTED, slip.message, slip.span, slip.hint)
+        if slip.resume is None:
+            return self._leave_out(i)
+        self._machine.pop_to(len(self._machine.values) - slip.drop)
+        for type_ in slip.feed:
+            self._machine.feed(_synthetic(type_, self._tokens[i]))
+        return slip.resume
+
+    def _closes_synthetic_body(self, i: int) -> bool:
+        """Closes a body whose `{` was put in, where that lets the token stand."""
+        if not self._slips.in_mended_body():
+            return False
+        token = self._tokens[i]
+        if not self._machine.accepts("}", token.type):
+            return False
+        return self._machine.feed(_synthetic("}", token))
 
     def _insert_sign(self, i: int) -> int | None:
         token, following = self._tokens[i], self._tokens[min(i + 1, len(self._tokens) - 1)]
@@ -247,6 +294,7 @@ class Recovery:
     # --- leaving a statement out
 
     def _leave_out(self, i: int) -> int | None:
+        self._settle(i)
         height: int | None = self._machine.context_height(len(self._machine.values))
         while height is not None:
             dropped = self._machine.values[height:]
@@ -257,6 +305,16 @@ class Recovery:
                 return found
             height = self._machine.context_height(height - 1)
         return None
+
+    def _settle(self, i: int) -> None:
+        """Ends the statement before token `i` if its body ends there: it is not the broken one."""
+        if i == 0 or self._tokens[i - 1].type != "}":
+            return
+        for word in ("sequence", "case", "workflow"):
+            if self._machine.accepts(word):
+                self._machine.feed(_synthetic(word, self._tokens[i]))
+                self._machine.pop_to(len(self._machine.values) - 1)
+                return
 
     def _end_of_dropped(self, dropped: list[object], i: int) -> int:
         """Where to look from: behind the brackets that the broken statement opened."""
@@ -296,8 +354,9 @@ class Recovery:
         if not self._machine.contexts().isdisjoint(_DECLARATIONS):
             return self._machine.accepts(token.type, following)
         if token.type == "NAME" and token.first:
-            # Perhaps a misspelt keyword or a reserved word: worth a finding of its own.
-            return k > refused and (token.text in _RESERVED or following == "NAME")
+            # Perhaps a misspelt keyword or a slip: worth a finding of its own.
+            known = token.text in _RESERVED or following == "NAME"
+            return k > refused and (known or self._slips.begins(k))
         if not token.type.islower() or following in (":", "=", ","):
             return False
         return self._machine.accepts(token.type)
@@ -334,8 +393,13 @@ class Recovery:
             if isinstance(value, Token) and value.text and value.type in ("(", "[", "{")
         ]
 
+    def _anything_open(self) -> bool:
+        values = self._machine.values
+        return any(isinstance(v, Token) and v.type in ("(", "[", "{") for v in values)
+
     def _unclosed(self) -> list[int]:
-        return [i for i in self._open() if self._tokens[i].type in ("(", "[", "{")]
+        """Those of them that nothing closes; others were left open by a repair."""
+        return [i for i in self._open() if i not in self._brackets.closer_of]
 
     def _innermost_body(self) -> int | None:
         bodies = [i for i in self._open() if self._tokens[i].type == "{"]
@@ -344,6 +408,22 @@ class Recovery:
     def _closer_here(self) -> int | None:
         innermost = self._innermost_body()
         return None if innermost is None else self._brackets.closer_of.get(innermost)
+
+
+def _lacks_something(accepted: set[str]) -> bool:
+    """Whether a value or a sign is missing before the refused token, rather than that is wrong."""
+    if accepted >= {"INT", "STRING", "null"}:
+        return True
+    signs = {t for t in accepted - OPERATORS if t not in HIDDEN}
+    return len(signs) <= 3 and not any(t.islower() for t in signs)
+
+
+def _reference_hint(token: Token) -> str:
+    from difflib import get_close_matches
+
+    if root := get_close_matches(token.text, sorted(ROOT_WORDS), n=1, cutoff=0.75):
+        return f"did you mean `{root[0]}`?"
+    return f"a variable is read as `var.{plain(token.text)}`"
 
 
 def _span(token: Token) -> Span:

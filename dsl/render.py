@@ -15,14 +15,25 @@ from dsl.diagnostics import Diagnostic, Label
 from dsl.plain import plain
 from dsl.source import SourceFile, Span
 
+MOST_SHOWN = 20  # findings of one text rendering
 _TAB = 4
 _WIDEST = 120  # columns of a source line that are shown
 _BEFORE = 60  # columns kept before the place when a line is cut
 
 
-def render_text(diagnostics: Iterable[Diagnostic]) -> str:
-    """Returns all findings, each ending in a newline; empty when there are none."""
-    return "".join(_one(found) for found in diagnostics)
+def render_text(diagnostics: Iterable[Diagnostic], most: int = MOST_SHOWN) -> str:
+    """Returns the findings, each ending in a newline; empty when there are none.
+
+    Of more than `most`, the first errors are shown, then the first warnings, and how many more
+    there are is said.
+    """
+    given = list(diagnostics)
+    shown = set(sorted(range(len(given)), key=lambda k: given[k].severity != "error")[:most])
+    text = "".join(_one(found) for k, found in enumerate(given) if k in shown)
+    hidden = len(given) - len(shown)
+    if hidden:
+        text += f"{hidden} more finding{'s' if hidden > 1 else ''} not shown\n"
+    return text
 
 
 def render_data(diagnostics: Iterable[Diagnostic]) -> list[dict[str, Any]]:

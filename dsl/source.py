@@ -7,6 +7,7 @@ after a byte-order mark is dropped and every line end has become LF.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
@@ -38,8 +39,7 @@ class SourceFile:
     _line_starts: list[int] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        starts = [0]
-        starts.extend(i + 1 for i, char in enumerate(self.text) if char == "\n")
+        starts = [0, *(match.end() for match in re.finditer("\n", self.text))]
         object.__setattr__(self, "_line_starts", starts)
 
     def position(self, offset: int) -> Position:

@@ -35,7 +35,7 @@ _PAIR = re.compile(r"\\u([dD][89abAB][0-9A-Fa-f]{2})\\u([dD][c-fC-F][0-9A-Fa-f]{
 _BLOCK_BODY = re.compile(r'(?:[^"\\]|\\.|"(?!""))*', re.DOTALL)
 _TAIL = re.compile(r"[)\]}\s,]*\{?[ \t]*\Z")
 _INDENT = re.compile(r"[ \t]*")
-_FIRST_LINE = re.compile(r"[ \t]*\n")
+FIRST_LINE = re.compile(r"[ \t]*\n")
 
 
 class StringLexer:
@@ -83,9 +83,9 @@ class StringLexer:
             return self.lexer.add("STRING", pos, len(self.text), value="", broken=True)
         start = pos + 3
         indent = 0
-        if first := _FIRST_LINE.match(self.text, start):
-            indent = _shared_indent(self.text[first.end() : end])
-            start = _skip_indent(self.text, first.end(), indent)
+        if first := FIRST_LINE.match(self.text, start):
+            indent = shared_indent(self.text[first.end() : end])
+            start = skip_indent(self.text, first.end(), indent)
         _Reader(self, pos, start, end, quote='"""', indent=indent).run()
         return end + 3
 
@@ -141,7 +141,7 @@ class _Reader:
             self._dollar()
         elif char == "\n":
             self.buffer.append("\n")
-            self.pos = _skip_indent(self.text, self.pos + 1, self.indent)
+            self.pos = skip_indent(self.text, self.pos + 1, self.indent)
         elif char == '"':
             self._take(1, '"')
         else:
@@ -247,7 +247,7 @@ def _join_pair(high: str, low: str) -> str:
     return chr(0x10000 + ((int(high, 16) - 0xD800) << 10) + int(low, 16) - 0xDC00)
 
 
-def _shared_indent(body: str) -> int:
+def shared_indent(body: str) -> int:
     """The smallest indentation of the lines with text, and of the last, which ends in quotes."""
     lines = body.split("\n")
     widths = [len(line) - len(line.lstrip(" \t")) for line in lines if line.strip(" \t")]
@@ -256,7 +256,7 @@ def _shared_indent(body: str) -> int:
     return min(widths, default=0)
 
 
-def _skip_indent(text: str, pos: int, indent: int) -> int:
+def skip_indent(text: str, pos: int, indent: int) -> int:
     match = _INDENT.match(text, pos, pos + indent)
     return match.end() if match else pos
 

@@ -64,7 +64,7 @@ def pair_brackets(tokens: list[Token], text: str) -> Brackets:
     for i, token in enumerate(tokens):
         if token.type in _OPENERS:
             open_.append(i)
-            if token.type == "{" and _opens_body(tokens, i):
+            if token.type == "{" and opens_body(tokens, i):
                 bodies.add(i)
         elif token.type in _CLOSERS:
             _drop_unclosed(tokens, open_, bodies, token.type)
@@ -76,7 +76,8 @@ def pair_brackets(tokens: list[Token], text: str) -> Brackets:
     return Brackets(closer_of, frozenset(bodies), suspect)
 
 
-def _opens_body(tokens: list[Token], i: int) -> bool:
+def opens_body(tokens: list[Token], i: int) -> bool:
+    """Whether the `{` at `i` opens a body, rather than an object or an object type."""
     before = tokens[i - 1].type if i else ""
     if before == "in":
         # `foreach item in {`: no object can be walked over, so the collection is missing.

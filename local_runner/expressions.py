@@ -15,7 +15,16 @@ from decimal import Decimal
 from typing import Any, Final, Protocol
 
 from compiler import json_values
-from local_runner.values import MISSING, EngineError, JsonValue, text_of, truth, type_word
+from local_runner.values import (
+    MISSING,
+    EngineError,
+    JsonValue,
+    joined_text,
+    storable_problem,
+    text_of,
+    truth,
+    type_word,
+)
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
@@ -60,6 +69,7 @@ class Program:
 
     code: tuple[tuple[str, Any], ...]
     constant: JsonValue = MISSING
+    builds: bool = False
 
 
 def render_step(step: str | int | Reference) -> str:
@@ -115,7 +125,9 @@ def compile_program(
             case _:
                 code.append(_operator(operation))
     constant = code[0][1] if len(code) == 1 and code[0][0] == "lit" else MISSING
-    return Program(tuple(code), constant)
+    # Only arrays and objects can nest deeper than what they are built from.
+    builds = any(operation in ("arr", "obj") for operation, _argument in code)
+    return Program(tuple(code), constant, builds)
 
 
 def _operator(operation: str) -> tuple[str, Any]:
@@ -224,6 +236,10 @@ def evaluate(program: Program, reader: Reader) -> JsonValue:
         if type(value) is EngineError:
             return value
         stack.append(value)
+    if program.builds:
+        problem = storable_problem(stack[-1])
+        if problem is not None:
+            return problem
     return stack[-1]
 
 
@@ -247,7 +263,7 @@ def _join(values: list[JsonValue]) -> str | EngineError:
         if isinstance(text, EngineError):
             return text
         texts.append(text)
-    return "".join(texts)
+    return joined_text(texts)
 
 
 def _is_number(value: JsonValue) -> bool:

@@ -41,7 +41,7 @@ from local_runner.expressions import Program, evaluate
 from local_runner.graph import Graph, Node, load_graph
 from local_runner.node_types import CHILD_ENDED, LOOK_AT
 from local_runner.type_table import check_inputs
-from local_runner.values import MISSING, EngineError, JsonValue, truth
+from local_runner.values import MISSING, EngineError, JsonValue, storable_problem, truth
 
 if TYPE_CHECKING:
     from compiler.spec import GraphSpec
@@ -459,6 +459,10 @@ class Machine:
                 self.fail_by_engine(root, value)
                 return
             output[name] = value
+        problem = storable_problem(output)
+        if problem is not None:
+            self.fail_by_engine(root, problem)
+            return
         self.output = output if self.graph.outputs else None
         if self.on_ended is not None:
             self.on_ended(root)

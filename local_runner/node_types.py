@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from local_runner.closing import body_failed, close, release, run_finally, settle
 from local_runner.execution import FAILED, Execution, Failure
 from local_runner.expressions import equal
-from local_runner.values import MISSING, EngineError, JsonValue, type_word
+from local_runner.values import MISSING, EngineError, JsonValue, storable_problem, type_word
 
 if TYPE_CHECKING:
     from local_runner.machine import Machine
@@ -257,6 +257,10 @@ def _succeed_foreach(machine: Machine, execution: Execution) -> None:
             child.output[binding.name] if child.output is not None else None
             for child in execution.children
         ]
+        problem = storable_problem(gathered)
+        if problem is not None:
+            machine.fail_by_engine(execution, problem)
+            return
         machine.write(execution, binding.owner, binding.name, gathered)
     machine.succeed(execution)
 

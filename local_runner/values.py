@@ -81,6 +81,46 @@ def text_of(value: JsonValue) -> str | EngineError:
     return EngineError(10017, f"{type_word(value)} cannot stand inside a string")
 
 
+_LONG_TEXT: Final = 4 * 1024 * 1024
+
+
+def storable_problem(value: JsonValue) -> EngineError | None:
+    """Says why a value that an instance has built cannot be stored (R7, 10018), or None.
+
+    More than 100 nested containers, or more than 16 MB as JSON text. The exact length is only
+    worked out where the strings alone are long.
+    """
+    pending: list[tuple[JsonValue, int]] = [(value, 1)]
+    characters = 0
+    while pending:
+        item, depth = pending.pop()
+        kind = type(item)
+        if kind is str:
+            characters += len(item)
+        elif kind is dict or kind is list or kind is tuple:
+            if depth > json_values.MAX_DEPTH:
+                text = f"a value nested deeper than {json_values.MAX_DEPTH} levels cannot be stored"
+                return EngineError(10018, text)
+            children = item.values() if kind is dict else item
+            characters += len(item)
+            pending.extend((child, depth + 1) for child in children)
+    if characters > _LONG_TEXT and len(json_values.dumps(value).encode()) > _MAX_BYTES:
+        return TOO_LONG
+    return None
+
+
+_MAX_BYTES: Final = json_values.MAX_DOCUMENT_BYTES
+TOO_LONG: Final = EngineError(10018, "a value of more than 16 MB cannot be stored")
+
+
+def joined_text(texts: list[str]) -> str | EngineError:
+    """Joins pieces of text, unless the result could not be stored (10018)."""
+    length = 0
+    for text in texts:
+        length += len(text) if text.isascii() else len(text.encode())
+    return TOO_LONG if length > _MAX_BYTES else "".join(texts)
+
+
 def map_strings(value: JsonValue, change: Callable[[str], str]) -> JsonValue:
     """Returns a deep copy in which each string value (no key) went through `change`.
 

@@ -1,7 +1,8 @@
 """One connection to a database with the runtime, as a small typed client.
 
 Flow: `connect(url)` gives a `RuntimeClient` or a `Failure`; each method is one call of a routine of
-schema `wf` in its own transaction and returns a value or a `Failure`. JSON goes in and out as text,
+schema `wf`, or a read of its views and tables, in its own transaction and returns a value or a
+`Failure` (`create_and_start` is two calls in one transaction). JSON goes in and out as text,
 so that numbers stay as they were written; who uses a client decides how to read it.
 
 No session state is used (autocommit, nothing prepared, no `set`), so a pooler in transaction mode
@@ -86,6 +87,14 @@ class Started:
     next_ready_count: int
 
 
+@dataclass(frozen=True, slots=True)
+class InputRow:
+    """An input that a workflow declares; `required`: it has no default."""
+
+    name: str
+    required: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
     instance_id: int
@@ -100,6 +109,8 @@ class Instance:
     error_code: int | None
     engine_error_code: int | None
     error_message: str | None
+    error_node: str | None
+    error_path: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +131,11 @@ class ExecutionRow:
     started_at: datetime | None
     ended_at: datetime | None
     worker_id: str | None
+    action: str | None
+    attempt: int
+    result_code: int | None
+    engine_error_code: int | None
+    message: str | None
 
 
 class RuntimeClient(Protocol):
@@ -157,6 +173,10 @@ class RuntimeClient(Protocol):
 
     def tick(self) -> Failure | None: ...
 
+    def dead_task_rows(self) -> int | Failure: ...
+
+    def vacuum_tasks(self) -> Failure | None: ...
+
     def action_capabilities(self) -> dict[str, str] | Failure: ...
 
     def create_instance(
@@ -170,6 +190,22 @@ class RuntimeClient(Protocol):
     ) -> Created | Failure: ...
 
     def start_instance(self, instance_id: int) -> Started | Failure: ...
+
+    def create_and_start(
+        self,
+        workflow: str,
+        context_json: str,
+        *,
+        version: int | None = None,
+        business_key: str | None = None,
+        priority: int = 0,
+    ) -> Created | Failure: ...
+
+    def inputs(self, workflow: str, version: int | None) -> list[InputRow] | Failure: ...
+
+    def output_names(self, instance_id: int) -> list[str] | Failure: ...
+
+    def waiting_capabilities(self, instance_id: int) -> list[str] | Failure: ...
 
     def get_instance(self, instance_id: int) -> Instance | Failure: ...
 
@@ -188,6 +224,8 @@ class RuntimeClient(Protocol):
         correlation_key: str | None,
     ) -> Ingested | Failure: ...
 
+    def event_types(self) -> list[str] | Failure: ...
+
     def deployed_version(self, workflow: str, content_hash: str) -> int | Failure | None: ...
 
     def run_script(self, text: str) -> Failure | None: ...
@@ -196,14 +234,22 @@ class RuntimeClient(Protocol):
 _TASK_COLUMNS = """node_execution_id, workflow_instance_id, node_key, action_name, capability,
     attempt_no, input_json::text, iteration_no, lease_token, lease_until_utc, deadline_utc, path,
     command"""
-_INSTANCE_COLUMNS = """workflow_instance_id, workflow_name, version_no, instance_status, created_at,
-    started_at, ended_at, business_key, output_json::text, error_code, engine_error_code,
-    error_message"""
-_LISTED_COLUMNS = """i.workflow_instance_id, i.workflow_name, i.version_no, i.status, i.created_at,
-    i.started_at, i.ended_at, i.business_key, null::text, i.error_code, i.engine_error_code,
-    i.engine_error_message"""
+# The view names the node that failed, which wf_repo_get_workflow_instance does not.
+_INSTANCES = """select i.workflow_instance_id, i.workflow_name, i.version_no, i.status,
+    i.created_at, i.started_at, i.ended_at, i.business_key, {output}, i.error_code,
+    i.engine_error_code, i.engine_error_message, i.error_node_key, i.error_path
+    from wf.v_instance as i"""
+_WITH_OUTPUT = (
+    _INSTANCES.format(output="c.output_json::text")
+    + " left join wf.execution_context as c on c.workflow_instance_id = i.workflow_instance_id"
+)
+_WITHOUT_OUTPUT = _INSTANCES.format(output="null::text")
+_CREATE = """select workflow_instance_id, workflow_version_id, created
+    from wf.wf_repo_create_workflow_instance(%s, %s, %s, %s, %s)"""
+_START = "select instance_status, next_ready_count from wf.sp_start_workflow_instance(%s)"
 # What the compiler made for itself is left out, as in the trace.
-_EXECUTIONS = """select e.path, e.node_type, e.status, e.started_at, e.ended_at, e.worker_id
+_EXECUTIONS = """select e.path, e.node_type, e.status, e.started_at, e.ended_at, e.worker_id,
+    n.action_name, e.attempt_no, e.result_code, e.engine_error_code, e.engine_error_message
     from wf.v_node_execution as e
     join wf.node_execution as x on x.node_execution_id = e.node_execution_id
     join wf.workflow_node as n on n.node_id = x.node_id"""
@@ -377,6 +423,19 @@ class PostgresClient:
         self._rows("select 1 from wf.sp_tick()")
 
     @_failures_as_values
+    def dead_task_rows(self) -> int:
+        """Returns how many rows of the task queue wait for a vacuum, as the statistics say."""
+        rows = self._rows(
+            "select s.n_dead_tup from pg_stat_user_tables as s where s.relid = 'wf.task'::regclass"
+        )
+        return int(rows[0][0]) if rows else 0
+
+    @_failures_as_values
+    def vacuum_tasks(self) -> None:
+        """Vacuums the task queue, unless somebody is at it."""
+        self._connection.execute("vacuum (skip_locked) wf.task")
+
+    @_failures_as_values
     def action_capabilities(self) -> dict[str, str]:
         """Returns every action in the database with the capability it asks for."""
         rows = self._rows("select a.action_name, a.capability from wf.workflow_action as a")
@@ -392,38 +451,88 @@ class PostgresClient:
         business_key: str | None = None,
         priority: int = 0,
     ) -> Created:
-        [row] = self._rows(
-            "select workflow_instance_id, workflow_version_id, created"
-            " from wf.wf_repo_create_workflow_instance(%s, %s, %s, %s, %s)",
-            workflow,
-            context_json,
-            version,
-            business_key,
-            priority,
-        )
+        [row] = self._rows(_CREATE, workflow, context_json, version, business_key, priority)
         return Created(*row)
 
     @_failures_as_values
     def start_instance(self, instance_id: int) -> Started:
-        [row] = self._rows(
-            "select instance_status, next_ready_count from wf.sp_start_workflow_instance(%s)",
-            instance_id,
-        )
+        [row] = self._rows(_START, instance_id)
         return Started(row[0], row[1] or 0)
 
     @_failures_as_values
-    def get_instance(self, instance_id: int) -> Instance | Failure:
+    def create_and_start(
+        self,
+        workflow: str,
+        context_json: str,
+        *,
+        version: int | None = None,
+        business_key: str | None = None,
+        priority: int = 0,
+    ) -> Created:
+        """Both or neither: an instance that cannot start does not use up its business key."""
+        with self._connection.transaction():
+            [row] = self._rows(_CREATE, workflow, context_json, version, business_key, priority)
+            made = Created(*row)
+            self._rows(_START, made.instance_id)
+        return made
+
+    @_failures_as_values
+    def inputs(self, workflow: str, version: int | None) -> list[InputRow]:
+        """Returns the declared inputs of a version (None: the active one), in their order."""
         rows = self._rows(
-            f"select {_INSTANCE_COLUMNS} from wf.wf_repo_get_workflow_instance(%s)", instance_id
+            "select x.name, x.is_required"
+            " from wf.workflow_def as d"
+            " join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id"
+            " join wf.node_scope_default as x on x.workflow_version_id = v.workflow_version_id"
+            " where d.name = %s and v.published_at is not null and x.variable_kind = 'input'"
+            " and case when %s::integer is null then v.is_active else v.version_no = %s end"
+            " order by x.variable_order",
+            workflow,
+            version,
+            version,
         )
+        return [InputRow(*row) for row in rows]
+
+    @_failures_as_values
+    def output_names(self, instance_id: int) -> list[str]:
+        """Returns the names of the workflow's outputs in the order of their declaration."""
+        rows = self._rows(
+            "select o.value ->> 'name' from wf.workflow_instance as i"
+            " join wf.workflow_version as v on v.workflow_version_id = i.workflow_version_id"
+            " cross join jsonb_array_elements(v.outputs_json) with ordinality as o(value, position)"
+            " where i.workflow_instance_id = %s order by o.position",
+            instance_id,
+        )
+        return [row[0] for row in rows]
+
+    @_failures_as_values
+    def waiting_capabilities(self, instance_id: int) -> list[str]:
+        """Returns what the unclaimed tasks of an instance ask for; empty when a task is in hand."""
+        rows = self._rows(
+            "select a.capability, t.worker_id from wf.task as t"
+            " join wf.workflow_action as a on a.action_id = t.action_id"
+            " where t.workflow_instance_id = %s and (t.is_claimable or t.worker_id is not null)",
+            instance_id,
+        )
+        if any(worker is not None for _capability, worker in rows):
+            return []
+        return sorted({capability for capability, _worker in rows})
+
+    @_failures_as_values
+    def get_instance(self, instance_id: int) -> Instance | Failure:
+        rows = self._rows(f"{_WITH_OUTPUT} where i.workflow_instance_id = %s", instance_id)
         return _instance(rows[0]) if rows else _unknown_instance(instance_id)
 
     @_failures_as_values
     def list_instances(self, *, include_ended: bool, limit: int) -> list[Instance]:
-        """Returns instances, the newest first, without their outputs."""
+        """Returns instances, the newest first, without their outputs.
+
+        Those that were created and never started are no running ones.
+        """
         rows = self._rows(
-            f"select {_LISTED_COLUMNS} from wf.v_instance as i"
-            " where %s or i.ended_at is null order by i.workflow_instance_id desc limit %s",
+            f"{_WITHOUT_OUTPUT}"
+            " where %s or i.status in ('RUNNING', 'PAUSED')"
+            " order by i.workflow_instance_id desc limit %s",
             include_ended,
             limit,
         )
@@ -464,6 +573,16 @@ class PostgresClient:
             correlation_key,
         )
         return Ingested(*row)
+
+    @_failures_as_values
+    def event_types(self) -> list[str]:
+        """Returns the event types that a deployed workflow waits for or starts on."""
+        rows = self._rows(
+            "select n.attributes_json ->> 'event_type' from wf.workflow_node as n"
+            " where n.node_type = 'WAIT_EVENT'"
+            " union select s.event_type from wf.event_subscription as s"
+        )
+        return sorted(row[0] for row in rows if row[0] is not None)
 
     @_failures_as_values
     def deployed_version(self, workflow: str, content_hash: str) -> int | None:
@@ -524,4 +643,6 @@ def _instance(row: tuple[Any, ...]) -> Instance:
         error_code=row[9],
         engine_error_code=row[10],
         error_message=row[11],
+        error_node=row[12],
+        error_path=row[13],
     )

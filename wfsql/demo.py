@@ -3,19 +3,23 @@
 Flow: start an embedded PostgreSQL in a temporary folder → install → compile and deploy every
 example → start an instance for each of its inputs → four worker processes → send the events that
 are waited for → run in process what has no WAIT_EVENT → compare the trace documents → timeline and
-verdict. Whatever happens, the workers and the server are stopped and the folder is removed.
+verdict. Whatever happens, the workers and the server are stopped and the folder is removed: a
+signal interrupts once, and is then ignored until that is done. Should the demo be killed, the
+workers end because their stdin is closed.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -29,7 +33,7 @@ from runtime_sql.connection import ExecutionRow, PostgresClient, connect
 from runtime_sql.failures import ApiError, DatabaseProblem
 from runtime_sql.installer import install
 from wfsql.cli.main import CommandError
-from wfsql.cli.output import say_error
+from wfsql.cli.output import counted, say, say_error, terminal_width
 from wfsql.cli.sources import compile_specs, deploy_script
 from wfsql.compare import differences
 from wfsql.embedded import EmbeddedServer, EmbeddedUnavailable
@@ -42,6 +46,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 WORKER_COUNT = 4
 TIME_LIMIT_SECONDS = 50.0
 _LOOK_SECONDS = 0.1
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _ENDED = frozenset({"SUCCEEDED", "FAILED", "CANCELLED"})
 
 
@@ -79,14 +84,36 @@ class Run:
     def title(self) -> str:
         return f"{self.example.name} ({self.input_file.stem})"
 
+    @property
+    def verdict(self) -> str:
+        """The status; of a run that has failed also whether it was meant to."""
+        if self.status != "FAILED":
+            return self.status
+        return "FAILED, as expected" if self.is_meant_to_fail else "FAILED, unexpectedly"
+
+    @property
+    def is_meant_to_fail(self) -> bool:
+        """Whether the example's README says so in the row of this input."""
+        readme = (self.example.folder / "README.md").read_text(encoding="utf-8")
+        rows = (line for line in readme.splitlines() if line.startswith("|"))
+        return any(f"`inputs/{self.input_file.name}`" in row and "FAILED" in row for row in rows)
+
 
 def main() -> int:
     """Runs the demo; 0 when all traces agree."""
-    signal.signal(signal.SIGTERM, _as_interrupt)
+    for number in _SIGNALS:
+        # One that is ignored already (nohup) stays so.
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _interrupt_once)
     began = time.monotonic()
+    folder = Path(tempfile.mkdtemp(prefix="wfsql-demo-"))
     try:
         with ExitStack() as cleanup:
-            agreed = _demo(cleanup)
+            cleanup.callback(shutil.rmtree, folder, ignore_errors=True)
+            try:
+                agreed = _demo(cleanup, folder)
+            finally:
+                _ignore_signals()
     except (DemoFailed, EmbeddedUnavailable) as error:
         say_error(str(error))
         return 1
@@ -94,21 +121,36 @@ def main() -> int:
         say_error(error.message, error.hint)
         return error.code
     except KeyboardInterrupt:
-        say_error("interrupted; everything is stopped and removed")
+        # The terminal may be what has gone.
+        with suppress(OSError):
+            if sys.stderr.isatty():
+                say("")  # below the ^C that the terminal shows
+            say_error(f"interrupted; {_what_is_left(folder)}")
         return 130
     print(f"({time.monotonic() - began:.1f} s)")
     return 0 if agreed else 1
 
 
-def _as_interrupt(_number: int, _frame: FrameType | None) -> None:
+def _interrupt_once(_number: int, _frame: FrameType | None) -> None:
+    _ignore_signals()
     raise KeyboardInterrupt
 
 
-def _demo(cleanup: ExitStack) -> bool:
+def _ignore_signals() -> None:
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _what_is_left(folder: Path) -> str:
+    if folder.exists():
+        return f"{folder} could not be removed"
+    return "everything is stopped and removed"
+
+
+def _demo(cleanup: ExitStack, folder: Path) -> bool:
     paths = sorted(EXAMPLES.glob("*/*.wf"))
     if not paths:
         raise DemoFailed(f"no examples in {EXAMPLES}; run the demo from a source checkout")
-    folder = Path(cleanup.enter_context(tempfile.TemporaryDirectory(prefix="wfsql-demo-")))
     # Handlers write below this folder, in both engines.
     os.environ["WFSQL_WORK"] = str(folder / "work")
     with _step("start PostgreSQL"):
@@ -123,12 +165,12 @@ def _demo(cleanup: ExitStack) -> bool:
         examples = [_deploy(client, path) for path in paths]
     workers = _start_workers(cleanup, url, examples, folder)
     runs = [_start(client, example, path) for example in examples for path in example.inputs]
-    print(f"{len(runs)} instances, {WORKER_COUNT} worker processes")
+    print(f"{counted(len(runs), 'instance')}, {WORKER_COUNT} worker processes")
     _follow(client, runs, workers)
     _stop_workers(workers)
     agreed = [_compare(client, run) for run in runs]
     _print_timeline(client, runs)
-    return _verdict(agreed)
+    return _verdict(agreed) and _all_went_as_expected(runs)
 
 
 # Steps ------------------------------------------------------------------------------------------
@@ -163,8 +205,7 @@ def _deploy(client: PostgresClient, path: Path) -> Example:
 
 def _start(client: PostgresClient, example: Example, path: Path) -> Run:
     context = path.read_text(encoding="utf-8")
-    made = _good(client.create_instance(example.name, context))
-    _good(client.start_instance(made.instance_id))
+    made = _good(client.create_and_start(example.name, context))
     return Run(example, path, made.instance_id)
 
 
@@ -184,13 +225,18 @@ def _start_workers(
 def _spawn_worker(
     name: str, url: str, examples: list[Example], log: IO[bytes]
 ) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "wfsql", "worker", "--worker-id", name]
+    command = [sys.executable, "-m", "wfsql", "worker", "--worker-id", name, "--end-with-stdin"]
     for example in examples:
         command += ["--handlers", str(example.handlers)]
     environment = os.environ | {"WF_URL": url}
     # A group of its own: Ctrl-C reaches the demo alone, which then stops the workers in order.
     return subprocess.Popen(
-        command, stdout=log, stderr=log, env=environment, start_new_session=True
+        command,
+        stdin=subprocess.PIPE,
+        stdout=log,
+        stderr=log,
+        env=environment,
+        start_new_session=True,
     )
 
 
@@ -249,9 +295,11 @@ def _check_workers(workers: list[tuple[subprocess.Popen[bytes], Path]]) -> None:
 def _look(client: PostgresClient, run: Run) -> None:
     if run.status in _ENDED:
         return
+    # The status first: what is counted after the end is all there is.
+    status = _good(client.get_instance(run.instance_id)).status
     rows = _good(client.executions(run.instance_id))
     run.ended_count = sum(row.status in _ENDED for row in rows)
-    run.status = _good(client.get_instance(run.instance_id)).status
+    run.status = status
     if not run.event_sent and _waits(rows):
         run.event_sent = True
         for path in run.example.events:
@@ -282,8 +330,23 @@ def _progress() -> Iterator[Any]:
         return
     from rich.live import Live
 
-    with Live(refresh_per_second=10) as live:
-        yield lambda runs: live.update(_table(runs))
+    with Live(auto_refresh=False) as live:
+
+        def show(runs: list[Run]) -> None:
+            # A table half drawn would be drawn again below itself.
+            with _signals_held_back():
+                live.update(_table(runs), refresh=True)
+
+        yield show
+
+
+@contextmanager
+def _signals_held_back() -> Iterator[None]:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class _LinePrinter:
@@ -294,7 +357,9 @@ class _LinePrinter:
         for run in runs:
             if run.status in _ENDED and run.instance_id not in self._shown:
                 self._shown.add(run.instance_id)
-                print(f"  {run.title}: {run.status}, {run.ended_count} nodes", flush=True)
+                print(
+                    f"  {run.title}: {run.verdict}, {counted(run.ended_count, 'node')}", flush=True
+                )
 
 
 def _table(runs: list[Run]) -> Any:
@@ -305,8 +370,10 @@ def _table(runs: list[Run]) -> Any:
 
     table = Table(box=None, show_header=False)
     for run in runs:
-        status = Text(run.status, style=STATUS_STYLES.get(run.status, ""))
-        table.add_row(Text(f"  {run.title}"), status, Text(f"{run.ended_count} nodes"))
+        meant = run.status == "FAILED" and run.is_meant_to_fail
+        style = "green" if meant else STATUS_STYLES.get(run.status, "")
+        nodes = Text(counted(run.ended_count, "node"))
+        table.add_row(Text(f"  {run.title}"), Text(run.verdict, style=style), nodes)
     return table
 
 
@@ -349,21 +416,42 @@ def _print_timeline(client: PostgresClient, runs: list[Run]) -> None:
         if row.worker_id and row.type == "ACTION" and row.started_at and row.ended_at
     ]
     print("\nWho did what, and when:")
-    for line in draw(stretches):
+    for line in draw(stretches, _chart_width()):
         print(f"  {line}")
     print()
+
+
+def _chart_width() -> int:
+    """The chart's share of a line, beside the workers' names and their sums."""
+    width = terminal_width()
+    return 60 if width is None else max(10, min(60, width - 42))
+
+
+def _all_went_as_expected(runs: list[Run]) -> bool:
+    wrong = [run for run in runs if (run.status == "FAILED") != run.is_meant_to_fail]
+    for run in wrong:
+        print(f"{run.title}: {run.status}, which its README does not say.")
+    return not wrong
 
 
 def _verdict(agreed: list[bool | None]) -> bool:
     compared = [verdict for verdict in agreed if verdict is not None]
     alone = len(agreed) - len(compared)
-    note = f" ({alone} waits for an event: database only)" if alone else ""
+    note = f" ({alone} with events: database only)" if alone else ""
     if all(compared) and compared:
-        print(f"PostgreSQL and the local runner agree: {len(compared)} equal traces{note}.")
+        traces = counted(len(compared), "equal trace")
+        _print_folded(f"PostgreSQL and the local runner agree: {traces}{note}.")
         return True
     wrong = len(compared) - sum(compared)
-    print(f"PostgreSQL and the local runner DISAGREE in {wrong} of {len(compared)} traces{note}.")
+    traces = counted(len(compared), "trace")
+    _print_folded(f"PostgreSQL and the local runner DISAGREE in {wrong} of {traces}{note}.")
     return False
+
+
+def _print_folded(text: str) -> None:
+    """Prints a sentence, folded between words on a terminal."""
+    width = terminal_width()
+    print(text if width is None else textwrap.fill(text, max(width - 1, 20)))
 
 
 if __name__ == "__main__":

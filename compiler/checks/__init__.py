@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from compiler.checks import actions, dataflow, references, storable, structure, support, types
+from compiler.checks import (
+    actions,
+    attributes,
+    dataflow,
+    events,
+    flow,
+    references,
+    storable,
+    structure,
+    support,
+    times,
+    types,
+)
 from compiler.checks.finding import Check
 
 CHECKS: tuple[Check, ...] = (
@@ -13,11 +25,12 @@ CHECKS: tuple[Check, ...] = (
     structure.check_stray_collects,
     structure.check_fail_codes,
     structure.check_nesting,
-    support.check_attributes,
+    attributes.check_attributes,
     support.check_supported,
     actions.check_unknown_action,
     actions.check_arguments,
     actions.check_cases,
+    actions.check_case_types,
     references.check_variables,
     references.check_ctx,
     references.check_bare_keys,
@@ -26,10 +39,15 @@ CHECKS: tuple[Check, ...] = (
     references.check_calls,
     storable.check_values_can_be_stored,
     storable.check_event_types,
+    events.check_subscriptions,
     types.check_type_names,
     types.check_values,
     types.check_operands,
     dataflow.check_parallel_writes,
+    flow.check_flow,
+    flow.check_whiles,
+    times.check_timeouts,
+    times.check_waits,
     dataflow.check_unused,
     dataflow.check_shadowing,
 )

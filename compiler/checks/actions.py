@@ -10,8 +10,10 @@ from compiler import codes
 from compiler.catalog import CatalogAction
 from compiler.checks.finding import finding
 from compiler.expressions import NOT_LITERAL, literal_value, step_key, task_key
+from compiler.infer import type_of
+from compiler.model import Model, Node
 from compiler.suggest import did_you_mean
-from compiler.symbols import Model, Node
+from compiler.type_model import Type
 from dsl.diagnostics import Diagnostic
 from dsl.nodes import Action, BareKey, LiteralExpr, Reference, Switch
 from dsl.source import Span
@@ -93,6 +95,32 @@ def _switch_key(switch: Switch) -> str | None:
     if isinstance(subject, Reference) and step_key(subject, 2) == "resultCode":
         return task_key(subject)
     return None
+
+
+def check_case_types(model: Model) -> Iterator[Diagnostic]:
+    """Cases that no value of the subject's type can equal."""
+    for node in model.nodes:
+        switch = node.statement
+        if not isinstance(switch, Switch) or isinstance(switch.subject, BareKey):
+            continue
+        subject = type_of(model, switch.subject)
+        for case in switch.cases:
+            for value in case.values:
+                literal = NOT_LITERAL if isinstance(value, BareKey) else literal_value(value)
+                if _never_fits(subject, literal):
+                    message = f"the subject is {subject.describe()}, so {_shown(value)} never fits"
+                    hint = did_you_mean(str(literal), subject.enum or ())
+                    yield finding(model, codes.NEVER_FITS, value.span, message, hint)
+
+
+def _never_fits(subject: Type, literal: Any) -> bool:
+    if isinstance(literal, str):
+        if subject.enum is not None:
+            return literal not in subject.enum
+        return subject.base in ("int", "number", "bool")
+    if isinstance(literal, int) and not isinstance(literal, bool):
+        return subject.base in ("string", "bool")
+    return False
 
 
 def check_cases(model: Model) -> Iterator[Diagnostic]:

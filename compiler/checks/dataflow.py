@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from compiler import codes
 from compiler.checks.finding import finding
-from compiler.symbols import (
+from compiler.model import (
     Access,
     Model,
     Node,
@@ -89,6 +89,9 @@ def check_unused(model: Model) -> Iterator[Diagnostic]:
         elif variable.kind == "var":
             message = f'variable "{variable.name}" is never read'
             yield finding(model, codes.UNUSED_VARIABLE, variable.span, message)
+        elif variable.kind == "set":
+            message = f'"{variable.name}" is set and never read'
+            yield finding(model, codes.UNUSED_RESULT, variable.span, message)
 
 
 def check_shadowing(model: Model) -> Iterator[Diagnostic]:

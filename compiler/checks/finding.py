@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from compiler.symbols import Model
+from compiler.model import Model
 from dsl.codes import Code
 from dsl.diagnostics import Diagnostic, Label
-from dsl.source import Span
+from dsl.source import SourceFile, Span
 
 Check = Callable[[Model], Iterator[Diagnostic]]
 
 
 def finding(
-    model: Model,
+    place: Model | SourceFile,
     code: Code,
     span: Span,
     message: str,
     hint: str | None = None,
     first: Span | None = None,
 ) -> Diagnostic:
-    """Returns a diagnostic in the model's file; `first` is the place of an earlier declaration."""
+    """Returns a diagnostic in a file, or in the model's; `first` is an earlier declaration."""
     labels = () if first is None else (Label(span=first, message="first here"),)
     return Diagnostic(
         code=code.code,
         severity=code.severity,
         message=message,
-        source=model.source,
+        source=place if isinstance(place, SourceFile) else place.source,
         span=span,
         hint=hint,
         labels=labels,

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 from compiler import codes
 from compiler.checks.finding import finding
-from compiler.expressions import post_order, references, step_key, task_key
+from compiler.expressions import step_key, task_key
 from compiler.infer import walk_reference
-from compiler.suggest import did_you_mean
-from compiler.symbols import (
+from compiler.model import (
     Model,
     Node,
     Site,
@@ -17,6 +16,7 @@ from compiler.symbols import (
     is_parallel_foreach,
     visible_names,
 )
+from compiler.suggest import did_you_mean
 from dsl.diagnostics import Diagnostic
 from dsl.nodes import Action, BareKey, Call, KeyStep, ObjectExpr, Reference, WaitEvent
 from dsl.source import Span
@@ -43,7 +43,7 @@ _IN_LOOPS = ("item", "index", "iterationNo")
 
 def _references(model: Model) -> Iterator[tuple[Site, Reference]]:
     for site in model.sites:
-        for reference in references(site.expr):
+        for reference in site.references:
             yield site, reference
 
 
@@ -80,10 +80,11 @@ def check_ctx(model: Model) -> Iterator[Diagnostic]:
             yield finding(model, codes.UNKNOWN_CTX, reference.span, message, "`ctx.instance_id`")
         elif name == "task":
             yield from _check_task(model, site, reference)
-        elif name == "error":
+        elif name == "error" and not _inside_handler(site.node):
             message = "`ctx.error` stands only inside `on_error` and `finally`"
-            if not _inside_handler(site.node):
-                yield finding(model, codes.MISPLACED_REFERENCE, reference.span, message)
+            yield finding(model, codes.MISPLACED_REFERENCE, reference.span, message)
+        elif name == "error":
+            continue
         elif name not in CTX_NAMES:
             message = f'unknown ctx path "ctx.{name}"'
             hint = did_you_mean(name, CTX_NAMES)
@@ -171,51 +172,43 @@ def check_bare_keys(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_reach(model: Model, site: Site, task: Node, span: Span) -> Iterator[Diagnostic]:
-    """`ctx.task.K` where K ran beside the reader, or cannot have run yet (R27)."""
-    reader = site.node
+    """`ctx.task.K` where K ran beside the reader (R27); the rest is said by `checks/flow.py`."""
+    found = beside(site.node, task)
+    if found is not None:
+        yield finding(model, codes.UNREACHABLE_TASK, span, *found)
+
+
+def beside(reader: Node, task: Node) -> tuple[str, str] | None:
+    """Returns message and hint when a task ran beside its reader."""
     fork = task.fork
     while fork is not None and not fork.holds(reader):
         parent = fork.parent
         if is_parallel_foreach(parent):
             message = f'"{task.key}" runs in a parallel foreach and cannot be read from outside it'
-            hint = "gather its results with `collect`"
-            yield finding(model, codes.UNREACHABLE_TASK, span, message, hint)
-            return
+            return message, "gather its results with `collect`"
         if parent is not None and parent.holds(reader) and parent is not reader:
             message = f'"{task.key}" runs in another branch of the same parallel'
-            hint = "read it after the parallel"
-            yield finding(model, codes.UNREACHABLE_TASK, span, message, hint)
-            return
+            return message, "read it after the parallel"
         fork = None if parent is None else parent.fork
-    if _runs_later(site, task):
-        message = f'"{task.key}" cannot have run yet when this is evaluated'
-        yield finding(model, codes.UNREACHABLE_TASK, span, message, "move this after it")
-
-
-def _runs_later(site: Site, task: Node) -> bool:
-    reader = site.node
-    if site.use in ("output", "collect") or task.index <= reader.index:
-        return False
-    if reader.type == "WHILE" and reader.holds(task):
-        return False
-    current: Node | None = task
-    while current is not None:
-        if current.is_loop_body and current.holds(reader):
-            return False
-        current = current.parent
-    return True
+    return None
 
 
 def check_places(model: Model) -> Iterator[Diagnostic]:
     """`out`, `code` and `event` are there only while the node they belong to completes."""
     for site, reference in _references(model):
+        if site.use == "event_input":
+            if reference.root != "event":
+                message = f"`{reference.root}` cannot be read here: only the event is there yet"
+                hint = "such as `event.payload.order_id`"
+                yield finding(model, codes.MISPLACED_REFERENCE, reference.span, message, hint)
+            continue
         if reference.root in ("var", "ctx"):
             continue
         on_wait = isinstance(site.node.statement, WaitEvent)
         if site.use == "binding" and (reference.root != "event" or on_wait):
             continue
         if reference.root == "event":
-            message = "`event` stands only in a `set` on a wait_event"
+            message = "`event` stands only in a `set` on a wait_event and in `on event`"
             hint = "elsewhere the event last taken is `ctx.event`"
         else:
             message = f"`{reference.root}` stands only in a `set` on an action or wait_event"
@@ -257,7 +250,7 @@ def check_calls(model: Model) -> Iterator[Diagnostic]:
     for site in model.sites:
         if isinstance(site.expr, BareKey):
             continue
-        for part in post_order(site.expr):
+        for part in site.parts:
             if isinstance(part, Call):
                 yield from _check_call(model, part)
             elif isinstance(part, ObjectExpr):

@@ -9,11 +9,15 @@ from compiler import codes
 from compiler.checks.finding import finding
 from compiler.expressions import children
 from compiler.json_values import MAX_DEPTH, MAX_KEY_LENGTH
-from compiler.symbols import Model
+from compiler.model import Model
 from dsl.diagnostics import Diagnostic
 from dsl.nodes import BareKey, Expr, ListExpr, ObjectExpr, WaitEvent
 
 MAX_IDENTIFIER = 200
+IDENTIFIER_RULE = (
+    f"the type of an event has 1 to {MAX_IDENTIFIER} characters, none of them a control character, "
+    "and no space at either end"
+)
 
 
 def check_values_can_be_stored(model: Model) -> Iterator[Diagnostic]:
@@ -49,15 +53,11 @@ def _check_keys(model: Model, expr: ObjectExpr) -> Iterator[Diagnostic]:
 
 def check_event_types(model: Model) -> Iterator[Diagnostic]:
     for node in model.nodes:
-        if isinstance(node.statement, WaitEvent) and not _is_identifier(node.statement.event_type):
-            message = (
-                f"the type of an event has 1 to {MAX_IDENTIFIER} characters, none of them a "
-                "control character, and no space at either end"
-            )
-            yield finding(model, codes.BAD_NAME, node.span, message)
+        if isinstance(node.statement, WaitEvent) and not is_identifier(node.statement.event_type):
+            yield finding(model, codes.BAD_NAME, node.span, IDENTIFIER_RULE)
 
 
-def _is_identifier(text: str) -> bool:
+def is_identifier(text: str) -> bool:
     if not 1 <= len(text) <= MAX_IDENTIFIER or text != text.strip():
         return False
     return not any(unicodedata.category(char) == "Cc" for char in text)

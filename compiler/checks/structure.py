@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from compiler import codes
 from compiler.checks.finding import finding
 from compiler.expressions import NOT_LITERAL, literal_value
-from compiler.symbols import MAX_NESTING, Model, Node
+from compiler.model import MAX_NESTING, Model, Node
 from dsl.diagnostics import Diagnostic
 from dsl.nodes import Fail, Name, Parallel, Sequence
 from dsl.source import Span

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
 from compiler import codes
 from compiler.checks.finding import finding
-from compiler.expressions import NOT_LITERAL, literal_value, lone_reference, post_order
-from compiler.infer import types_of
+from compiler.checks.nulls import check_null
+from compiler.expressions import NOT_LITERAL, literal_value, lone_reference
+from compiler.infer import types_at
+from compiler.model import Model, Site
 from compiler.suggest import did_you_mean
-from compiler.symbols import Model, Site
 from compiler.type_model import BUILTIN, Type
+from dsl.codes import Code
 from dsl.diagnostics import Diagnostic
 from dsl.nodes import (
     Action,
@@ -30,21 +32,23 @@ from dsl.nodes import (
 
 def check_type_names(model: Model) -> Iterator[Diagnostic]:
     for misfit in model.type_misfits:
-        match misfit.kind:
-            case "unknown":
-                known = [*BUILTIN, *sorted(model.type_names)]
-                message = f'unknown type "{misfit.name}"'
-                hint = did_you_mean(misfit.name, known)
-                yield finding(model, codes.UNKNOWN_TYPE, misfit.span, message, hint)
-            case "cycle":
-                message = f'type "{misfit.name}" contains itself'
-                yield finding(model, codes.TYPE_CYCLE, misfit.span, message)
-            case "duplicate":
-                message = f'"{misfit.name}" stands twice in this type'
-                yield finding(model, codes.BAD_TYPE, misfit.span, message, "remove one")
-            case _:
-                message = "this type is nested too deep or too large"
-                yield finding(model, codes.BAD_TYPE, misfit.span, message, "use `any` inside")
+        code, message, hint = type_problem(misfit.kind, misfit.name, model.type_names)
+        yield finding(model, code, misfit.span, message, hint)
+
+
+def type_problem(kind: str, name: str, known: Iterable[str]) -> tuple[Code, str, str | None]:
+    """Returns code, message and hint of what `TypeResolver` found."""
+    match kind:
+        case "unknown":
+            hint = did_you_mean(name, [*BUILTIN, *sorted(known)])
+            return codes.UNKNOWN_TYPE, f'unknown type "{name}"', hint
+        case "cycle":
+            return codes.TYPE_CYCLE, f'type "{name}" contains itself', None
+        case "duplicate":
+            return codes.BAD_TYPE, f'"{name}" stands twice in this type', "remove one"
+        case _:
+            message = "this type is nested too deep or too large"
+            return codes.BAD_TYPE, message, "use `any` inside"
 
 
 def check_values(model: Model) -> Iterator[Diagnostic]:
@@ -71,7 +75,7 @@ def _arguments(model: Model) -> Iterator[tuple[Site, str, Expr, Type]]:
 
 
 def _misfits(model: Model, site: Site, expr: Expr, wanted: Type, what: str) -> Iterator[Diagnostic]:
-    known = types_of(model, expr, site.node if site.use == "binding" else None)
+    known = types_at(model, site)
     pending = [(expr, wanted, what)]
     while pending:
         current, expected, name = pending.pop()
@@ -89,6 +93,8 @@ def _misfits(model: Model, site: Site, expr: Expr, wanted: Type, what: str) -> I
                     pending.append((entry.value, field.type, f'field "{entry.key}"'))
         else:
             yield from _misfit(model, current, known[id(current)], expected, name)
+            if not expected.nullable:
+                yield from check_null(model, site, current, known[id(current)], name)
 
 
 def _missing_fields(model: Model, expr: ObjectExpr, wanted: Type) -> Iterator[Diagnostic]:
@@ -141,9 +147,9 @@ def check_operands(model: Model) -> Iterator[Diagnostic]:
     for site in model.sites:
         if isinstance(site.expr, BareKey):
             continue
-        known = types_of(model, site.expr, site.node if site.use == "binding" else None)
-        for part in post_order(site.expr):
-            yield from _check_part(model, part, known)
+        known = types_at(model, site)
+        for part in site.parts:
+            yield from _check_part(model, site, part, known)
         yield from _check_use(model, site, site.expr, known[id(site.expr)])
 
 
@@ -174,7 +180,9 @@ def _check_truth(model: Model, expr: Expr, actual: Type, what: str) -> Iterator[
         yield _wrong(model, expr, message, "compare it with something")
 
 
-def _check_part(model: Model, expr: Expr, known: dict[int, Type]) -> Iterator[Diagnostic]:
+def _check_part(
+    model: Model, site: Site, expr: Expr, known: dict[int, Type]
+) -> Iterator[Diagnostic]:
     match expr:
         case TemplateString(parts=parts) if len(parts) > 1:
             for part in parts:
@@ -195,6 +203,11 @@ def _check_part(model: Model, expr: Expr, known: dict[int, Type]) -> Iterator[Di
                 yield from _check_integer(model, operand, known, "-")
         case Binary():
             yield from _check_binary(model, expr, known)
+            if expr.operator in ("+", "-", "*", "//", "%"):
+                for side in (expr.left, expr.right):
+                    actual = known[id(side)]
+                    if actual.base in ("int", "number"):
+                        yield from check_null(model, site, side, actual, f"`{expr.operator}`")
         case Call(arguments=arguments) if expr.function.text == "len" and len(arguments) == 1:
             actual = known[id(arguments[0])]
             if actual.base in ("int", "number", "bool"):
@@ -233,6 +246,7 @@ def _check_binary(model: Model, expr: Binary, known: dict[int, Type]) -> Iterato
                 if actual.base in ("object", "list") and not _may_be_null(other, known):
                     message = f"{_what(actual)} can only be compared with null"
                     yield _wrong(model, side, message)
+            yield from _check_equal(model, expr, left, right)
         case "in":
             if left.base in ("object", "list"):
                 yield _wrong(model, expr.left, f"`in` takes a scalar, not {_what(left)}")
@@ -240,6 +254,27 @@ def _check_binary(model: Model, expr: Binary, known: dict[int, Type]) -> Iterato
                 yield _wrong(model, expr.right, f"`in` takes a list, not {_what(right)}")
         case "??":
             pass
+
+
+_SCALARS = {"int": "number", "number": "number", "string": "string", "bool": "bool"}
+
+
+def _check_equal(model: Model, expr: Binary, left: Type, right: Type) -> Iterator[Diagnostic]:
+    """Scalars of two kinds, and words that are no value of an enum, are never equal."""
+    kinds = _SCALARS.get(left.base), _SCALARS.get(right.base)
+    if None in kinds or (left.nullable and right.nullable):
+        return
+    always = "false" if expr.operator == "==" else "true"
+    if kinds[0] != kinds[1]:
+        message = f"{_what(left)} and {_what(right)} are never equal, so this is always {always}"
+        yield finding(model, codes.NEVER_EQUAL, expr.span, message)
+        return
+    for side, other in ((expr.left, right), (expr.right, left)):
+        word = literal_value(side)
+        if other.enum is not None and isinstance(word, str) and word not in other.enum:
+            message = f'"{word}" is not one of its values, so this is always {always}'
+            hint = did_you_mean(word, other.enum)
+            yield finding(model, codes.NEVER_EQUAL, side.span, message, hint)
 
 
 def _never_ordered(left: Type, right: Type) -> bool:

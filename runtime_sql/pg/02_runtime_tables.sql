@@ -192,7 +192,8 @@ create table wf.join_counter (
 -- that has closed what was open below it and waits for finallys there (R13).
 -- phase: ON_ERROR or FINALLY is running; WAITING for what is counted by the rows that name this one
 -- in cancel_parent_id. is_cancelled: it will be CANCELLED in the end, and then tells cancel_parent_id.
--- verdict: SUCCEED, FAIL, or BODY_FAILED (a SEQUENCE whose time is up goes on to its on_error).
+-- verdict: SUCCEED, FAIL, or, for a SEQUENCE whose time is up, BODY_FAILED (it goes on to its on_error)
+-- and HANDLER_FAILED (it was in its on_error and goes on to its finally).
 create table wf.pending_end (
     node_execution_id     bigint   not null,
     workflow_instance_id  bigint   not null,
@@ -206,7 +207,8 @@ create table wf.pending_end (
     error_execution_id    bigint,
     constraint pk_pending_end primary key (node_execution_id),
     constraint ck_pending_end_phase check (phase in ('ON_ERROR', 'FINALLY', 'WAITING')),
-    constraint ck_pending_end_verdict check (verdict in ('SUCCEED', 'FAIL', 'BODY_FAILED'))
+    constraint ck_pending_end_verdict check
+        (verdict in ('SUCCEED', 'FAIL', 'BODY_FAILED', 'HANDLER_FAILED'))
 );
 create index ix_pending_end_cancel_parent on wf.pending_end (cancel_parent_id)
     where cancel_parent_id <> 0;

@@ -406,7 +406,8 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
       left join wf.node_execution p on p.node_execution_id = e.parent_execution_id
      where case when a.kind = 'A' then e.status in ('READY', 'RUNNING')
                 when a.kind = 'T' then e.status in ('READY', 'RUNNING') and not exists (
-                    select 1 from wf.pending_end q where q.node_execution_id = e.node_execution_id)
+                    select 1 from wf.pending_end q
+                     where q.node_execution_id = e.node_execution_id and q.phase <> 'ON_ERROR')
                 when e.parent_execution_id = 0 then true
                 else p.status = 'RUNNING' and not exists (
                     select 1 from wf.pending_end q

@@ -259,8 +259,8 @@ begin
 end
 $$;
 
--- `ctx.error` (S6.9): the error that the nearest on_error or finally around the reader handles; null
--- outside of one, and in a finally after success or cancellation.
+-- `ctx.error` (S6.9): the error that the nearest on_error or finally around the reader handles, as it
+-- was when that began; null outside of one, and in a finally after success or cancellation.
 create or replace function wf.wf_error_entry(p_execution_id bigint) returns jsonb
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare
@@ -286,7 +286,7 @@ begin
           join wf.node_execution o on o.node_execution_id = p.error_execution_id
           join wf.workflow_node n on n.node_id = o.node_id
          where p.node_execution_id = v_row.parent_execution_id
-           and p.verdict = 'FAIL' and not p.is_cancelled);
+           and p.verdict = 'FAIL');
 end
 $$;
 

@@ -31,6 +31,12 @@ language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
     v_end wf.pending_end;
 begin
+    update wf.pending_end p set verdict = 'FAIL', phase = 'ON_ERROR'
+     where p.node_execution_id = p_node_execution_id and p.verdict = 'HANDLER_FAILED';
+    if found then
+        return query select * from wf.wf_sequence_finally(p_ordinal, p_node_execution_id);
+        return;
+    end if;
     delete from wf.pending_end p where p.node_execution_id = p_node_execution_id
     returning p.* into v_end;
     if v_end.verdict = 'BODY_FAILED' then
@@ -284,7 +290,6 @@ language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
     v_node record;
 begin
-    delete from wf.timer t where t.node_execution_id = p_end.node_execution_id;
     select n.on_error_node_id, n.finally_node_id into v_node
       from wf.node_execution e
       join wf.workflow_node n on n.node_id = e.node_id
@@ -299,6 +304,9 @@ begin
                         null, null, null, p_end.result_code, p_end.engine_error_code,
                         p_end.engine_error_message, p_end.error_execution_id)::wf.agenda_step;
         return;
+    end if;
+    if p_end.phase = 'FINALLY' then
+        delete from wf.timer t where t.node_execution_id = p_end.node_execution_id;
     end if;
     insert into wf.pending_end values (p_end.*);
     return next wf.wf_start_step(p_ordinal, p_end.node_execution_id, p_end.workflow_instance_id,
@@ -369,6 +377,8 @@ begin
         return query select * from wf.wf_take_verdict(p_ordinal, p_node_execution_id);
         return;
     end if;
+    -- Once the finally has begun, the time-out no longer applies.
+    delete from wf.timer t where t.node_execution_id = p_node_execution_id;
     update wf.pending_end p set phase = 'FINALLY' where p.node_execution_id = p_node_execution_id;
     return next wf.wf_start_step(p_ordinal, p_node_execution_id, v_row.workflow_instance_id,
                                  v_row.finally_node_id);
@@ -387,7 +397,6 @@ begin
     select e.parent_execution_id as node_execution_id, e.workflow_instance_id into v_row
       from wf.node_execution e where e.node_execution_id = p_child_execution_id;
     if p_edge_kind = 'SEQUENCE' then
-        delete from wf.timer t where t.node_execution_id = v_row.node_execution_id;
         insert into wf.pending_end (node_execution_id, workflow_instance_id, phase, verdict)
         values (v_row.node_execution_id, v_row.workflow_instance_id, 'FINALLY', 'SUCCEED');
         return query select * from wf.wf_sequence_finally(p_ordinal, v_row.node_execution_id);
@@ -496,7 +505,13 @@ begin
         engine_error_code, engine_error_message, error_execution_id)
     values (p_entry.node_execution_id, p_entry.workflow_instance_id, 'WAITING',
             case v_row.node_type when 'SEQUENCE' then 'BODY_FAILED' else 'FAIL' end,
-            10013, v_message, p_entry.node_execution_id);
+            10013, v_message, p_entry.node_execution_id)
+    -- The time of a SEQUENCE is up in its on_error, which ends and is not tried again.
+    on conflict (node_execution_id) do update
+        set phase = 'WAITING', verdict = 'HANDLER_FAILED', result_code = null,
+            engine_error_code = excluded.engine_error_code,
+            engine_error_message = excluded.engine_error_message,
+            error_execution_id = excluded.error_execution_id;
     return query select * from wf.wf_close_below(p_entry.ordinal, p_entry.workflow_instance_id,
                                                  p_entry.node_execution_id, p_now);
 end

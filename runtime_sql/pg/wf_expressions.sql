@@ -9,7 +9,8 @@ begin
         return null;
     elsif pg_column_size(p_value) > 4194304 and octet_length(p_value::text) > 16777216 then
         return 'a value of more than 16 MB cannot be stored';
-    elsif jsonb_path_exists(p_value, 'strict $.**{101 to last}', '{}', true) then
+    elsif jsonb_path_exists(p_value, 'strict $.**{100 to last} ? (@.type() == "array"'
+                                     ' || @.type() == "object")', '{}', true) then
         return 'a value nested deeper than 100 levels cannot be stored';
     end if;
     return null;

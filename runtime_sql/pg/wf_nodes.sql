@@ -83,7 +83,7 @@ begin
                                              v_row.workflow_instance_id, v_row.fail_json);
             continue;
         end if;
-        if v_row.delay_ms is not null then
+        if v_row.delay_ms > 0 then
             insert into wf.timer (node_execution_id, workflow_instance_id, due_at)
             values (v_row.node_execution_id, v_row.workflow_instance_id,
                     p_now + v_row.delay_ms * interval '1 millisecond');

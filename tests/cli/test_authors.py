@@ -47,6 +47,10 @@ def test_check_of_a_good_file_as_json_is_an_empty_list(wf: Wf, greeting: Path) -
     assert json.loads(wf("check", "greeting.wf", "--format", "json").out) == []
 
 
+def test_json_of_check_is_its_format_json(wf: Wf, greeting: Path) -> None:
+    assert wf("check", "greeting.wf", "--json") == wf("check", "greeting.wf", "--format", "json")
+
+
 def test_check_reads_stdin(wf: Wf, greeting: Path) -> None:
     text = (greeting / "greeting.wf").read_bytes()
     done = wf("check", "-", "--catalog", "greeting.actions.yaml", stdin=text)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO
 
 import pytest
-from psutil import process_iter
+from psutil import Process, process_iter, wait_procs
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def start_demo(temporary: Path) -> subprocess.Popen[str]:
 
 
 def leftovers(temporary: Path) -> list[str]:
-    return [path.name for path in temporary.iterdir() if path.name.startswith("wfsql")]
+    return [path.name for path in temporary.iterdir()]
 
 
 def processes(temporary: Path) -> list[str]:
@@ -60,17 +60,45 @@ def test_every_example_leaves_the_same_trace_in_both_engines(temporary: Path) ->
     assert "PostgreSQL and the local runner agree: " in out
     assert "database only" in out
     assert "worker-4 |" in out
+    assert "order_fulfilment (short): FAILED, as expected" in out
+    assert "order_fulfilment (happy): SUCCEEDED" in out
     assert leftovers(temporary) == []
     assert processes(temporary) == []
 
 
-@pytest.mark.parametrize("moment", ["start PostgreSQL", "worker processes"])
-def test_an_interrupted_demo_stops_and_removes_everything(temporary: Path, moment: str) -> None:
+@pytest.mark.parametrize(
+    ("moment", "numbers"),
+    [
+        ("start PostgreSQL", [signal.SIGTERM]),
+        ("worker processes", [signal.SIGHUP]),
+        # Someone impatient: what comes after the first is ignored.
+        ("worker processes", [signal.SIGINT, signal.SIGINT, signal.SIGTERM, signal.SIGINT]),
+    ],
+)
+def test_an_interrupted_demo_stops_and_removes_everything(
+    temporary: Path, moment: str, numbers: list[signal.Signals]
+) -> None:
     process = start_demo(temporary)
     read_until(process.stdout, moment)
-    process.send_signal(signal.SIGTERM)
+    for number in numbers:
+        process.send_signal(number)
     out, _err = process.communicate(timeout=60)
     assert process.returncode == 130, out
     assert "interrupted; everything is stopped and removed" in out
     assert leftovers(temporary) == []
     assert processes(temporary) == []
+
+
+def test_the_workers_of_a_demo_that_is_killed_end_too(temporary: Path) -> None:
+    process = start_demo(temporary)
+    read_until(process.stdout, "worker processes")
+    workers = [child for child in Process(process.pid).children() if "worker" in child.cmdline()]
+    server = int((next(temporary.glob("*/pg")) / "postmaster.pid").read_text().split()[0])
+    try:
+        process.kill()
+        process.communicate(timeout=60)
+        assert len(workers) == 4
+        assert wait_procs(workers, timeout=60)[1] == []
+    finally:
+        Process(server).terminate()
+        wait_procs([Process(server)], timeout=60)

@@ -71,12 +71,61 @@ def test_help_of_a_group_shows_only_its_commands(wf: Wf) -> None:
     assert done.code == 0
     assert "db install" in done.out
     assert "events send" not in done.out
+    assert done.out.startswith("Usage: wf db COMMAND [OPTIONS]")
 
 
 def test_unknown_option_is_wrong_use(wf: Wf) -> None:
     done = wf("ps", "--ulr", "x")
     assert done.code == 2
-    assert "No such option: --ulr" in done.err
+    assert done.err == "error: there is no option --ulr\nhint: did you mean --url?\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (("ps", "--limit", "x"), "--limit takes an integer"),
+        (("ps", "--limit", "0"), "--limit is at least 1"),
+        (("ps", "--url"), "--url needs a value"),
+        (("ps", "extra"), '"extra" is one argument too many'),
+        (("show",), "ID is missing"),
+        (("worker", "--idle-exit", "x"), "--idle-exit takes a number"),
+        (
+            ("compile", "a.wf", "--dialect", "oracle"),
+            '--dialect: "oracle" is not one of "pg", "mssql", "spec"',
+        ),
+        (("check",), "FILE is missing"),
+        (("check", "--catalog"), "--catalog needs a value"),
+    ],
+)
+def test_wrong_use_has_one_form(wf: Wf, arguments: tuple[str, ...], error: str) -> None:
+    done = wf(*arguments)
+    hint = f'hint: see "wf {arguments[0]} --help"\n'
+    assert (done.code, done.out, done.err) == (2, "", f"error: {error}\n{hint}")
+
+
+def test_a_choice_of_check_that_is_none_names_the_choices(wf: Wf) -> None:
+    done = wf("check", "a.wf", "--format", "x")
+    assert done.code == 2
+    assert done.err.startswith('error: --format: "x" is not one of "text", "json"')
+
+
+def test_a_misspelt_option_of_check_suggests_the_right_one(wf: Wf) -> None:
+    done = wf("check", "a.wf", "--jsno")
+    assert done.err == "error: there is no option --jsno\nhint: did you mean --json?\n"
+
+
+@pytest.mark.parametrize("name", ["check", "ps", "start", "db install", "events send"])
+def test_usage_looks_the_same_from_both_parsers(wf: Wf, name: str) -> None:
+    out = wf(*name.split(), "--help").out
+    assert out.startswith(f"Usage: wf {name} [OPTIONS]")
+    assert "{" not in out.splitlines()[0]
+    assert "Show this message and exit." in out
+
+
+def test_help_before_a_command_is_its_help(wf: Wf) -> None:
+    assert wf("help", "ps") == wf("ps", "--help")
+    assert wf("help", "db", "install") == wf("db", "install", "--help")
+    assert wf("help", "db") == wf("db", "--help")
 
 
 def test_a_fault_of_ours_is_one_line_and_exit_70(wf: Wf, monkeypatch: pytest.MonkeyPatch) -> None:

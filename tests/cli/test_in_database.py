@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from runtime_sql.connection import PostgresClient, connect
 from runtime_sql.scripts import RUNTIME_VERSION
 
 Wf = Callable[..., Any]
@@ -103,6 +105,11 @@ def test_verify_writes_json(wf: Wf, pg_url: str) -> None:
     }
 
 
+def test_install_writes_json(wf: Wf, pg_url: str) -> None:
+    done = wf("db", "install", "--url", pg_url, "--json")
+    assert json.loads(done.out) == {"version": RUNTIME_VERSION, "changed": False}
+
+
 # deploy -----------------------------------------------------------------------------------------
 
 
@@ -152,7 +159,63 @@ def test_start_of_an_unknown_workflow(wf: Wf, deployed: Path) -> None:
 def test_start_without_a_needed_input_starts_nothing(wf: Wf, deployed: Path) -> None:
     done = wf("start", "greeting")
     assert done.code == 1
-    assert done.err.startswith("error: input name: is missing (10015)\n")
+    assert done.err == (
+        "error: input name: is missing (10015)\nhint: give it as --context '{\"name\": …}'\n"
+    )
+    assert json.loads(wf("ps", "--all", "--json").out) == []
+
+
+def test_a_start_that_fails_does_not_use_up_its_business_key(wf: Wf, deployed: Path) -> None:
+    assert wf("start", "greeting", "--business-key", "K1").code == 1
+    done = wf("start", "greeting", *ADA, "--business-key", "K1", "--json")
+    assert json.loads(done.out)["created"] is True
+
+
+def test_start_with_a_misspelt_input_names_the_right_one(wf: Wf, deployed: Path) -> None:
+    done = wf("start", "greeting", "--context", '{"nmae": "Ada"}')
+    assert done.code == 1
+    assert done.err.endswith('hint: no input is called "nmae"; did you mean "name"?\n')
+
+
+def test_start_with_a_key_that_no_input_reads_says_so(wf: Wf, deployed: Path) -> None:
+    done = wf("start", "greeting", "--context", '{"name": "Ada", "colour": "red"}')
+    assert (done.code, done.out) == (0, "1\n")
+    assert done.err == 'note: no input is called "colour"; the inputs are: name\n'
+
+
+def test_start_with_the_flag_of_a_rerun_has_no_note(wf: Wf, deployed: Path) -> None:
+    done = wf("start", "greeting", "--context", '{"name": "Ada", "forceRerun": true}')
+    assert (done.code, done.err) == (0, "")
+
+
+class Clock:
+    """A clock for `wf start --wait`, whose pauses end it by Ctrl-C after some time."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        if self.now > 5:
+            raise KeyboardInterrupt
+
+
+def test_start_wait_says_what_it_waits_for(
+    wf: Wf, deployed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wfsql.cli.commands.start.time", Clock())
+    done = wf("start", "greeting", *ADA, "--wait")
+    assert done.code == 130
+    assert done.err.splitlines() == [
+        "greeting 1: started, waiting for its end",
+        "no worker has claimed its tasks yet; they need: greet",
+        "hint: start a worker with: wf worker --handlers MODULE",
+        'greeting 1 goes on; see it with "wf show 1"',
+        "error: interrupted",
+    ]
 
 
 def test_start_with_a_business_key_twice_is_one_instance(wf: Wf, deployed: Path) -> None:
@@ -169,6 +232,14 @@ def test_ps_lists_running_instances(wf: Wf, deployed: Path) -> None:
     header, row = done.out.splitlines()
     assert header.split() == ["ID", "WORKFLOW", "VERSION", "STATUS", "KEY", "STARTED", "ENDED"]
     assert row.split()[:4] == ["1", "greeting", "1", "RUNNING"]
+
+
+def test_ps_does_not_take_what_never_started_for_running(wf: Wf, deployed: Path) -> None:
+    with psycopg.connect(os.environ["WF_URL"], autocommit=True) as connection:
+        connection.execute("select wf.wf_repo_create_workflow_instance('greeting', '{}')")
+    assert json.loads(wf("ps", "--json").out) == []
+    [row] = json.loads(wf("ps", "--all", "--json").out)
+    assert row["status"] == "CREATED"
 
 
 def test_ps_says_when_nothing_runs(wf: Wf, deployed: Path) -> None:
@@ -198,7 +269,7 @@ def test_show_lists_the_nodes(wf: Wf, deployed: Path) -> None:
     assert done.code == 0
     lines = [line.split() for line in done.out.splitlines()]
     assert ["greeting", "SEQUENCE", "RUNNING"] in lines
-    assert ["greeting/hello", "ACTION", "READY"] in lines
+    assert ["greeting/hello", "ACTION", "READY", "greet.hello"] in lines
 
 
 def test_an_id_past_64_bits_is_wrong_use(wf: Wf, deployed: Path) -> None:
@@ -239,6 +310,23 @@ def test_a_handler_that_raises_fails_the_instance(wf: Wf, deployed: Path, work: 
         "code": -1,
         "engine_code": None,
         "message": "ZeroDivisionError: division by zero",
+        "node": "hello",
+        "path": "greeting/hello",
+    }
+    node = shown["nodes"][1]
+    times = [node.pop(key) for key in ("started_at", "ended_at")]
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", at) for at in times)
+    assert isinstance(node.pop("took_ms"), int)
+    assert node.pop("worker")
+    assert node == {
+        "path": "greeting/hello",
+        "type": "ACTION",
+        "status": "FAILED",
+        "action": "greet.hello",
+        "attempt": 1,
+        "code": -1,
+        "engine_code": None,
+        "message": "ZeroDivisionError: division by zero",
     }
 
 
@@ -247,7 +335,32 @@ def test_start_wait_reports_a_failure_as_exit_1(wf: Wf, pg_url: str, tmp_path: P
     wf("deploy", "f.wf", "--url", pg_url)
     done = wf("start", "f", "--wait", "--url", pg_url)
     assert done.code == 1
-    assert done.err == "f 1: FAILED\nerror -20: never\n"
+    assert done.err == (
+        "f 1: started, waiting for its end\nf 1: FAILED\nerror -20: never\n  at f/fail_1\n"
+    )
+
+
+def test_an_error_of_the_engine_names_its_path_once(wf: Wf, pg_url: str, tmp_path: Path) -> None:
+    (tmp_path / "f.wf").write_text("workflow f { input { n : int } set x = 1 // var.n }\n")
+    wf("deploy", "f.wf", "--url", pg_url)
+    done = wf("start", "f", "--wait", "--context", '{"n": 0}', "--url", pg_url)
+    assert done.err.endswith("f 1: FAILED\nerror 10011: f/set_1: division by zero\n")
+
+
+def test_ps_says_where_an_instance_failed(wf: Wf, pg_url: str, tmp_path: Path) -> None:
+    (tmp_path / "f.wf").write_text('workflow f { fail -20 "never" }\n')
+    wf("deploy", "f.wf", "--url", pg_url)
+    wf("start", "f", "--url", pg_url)
+    header, row = wf("ps", "--all", "--url", pg_url).out.splitlines()
+    assert header.split()[-2:] == ["CODE", "AT"]
+    assert row.split()[-2:] == ["-20", "f/fail_1"]
+
+
+def test_output_keeps_the_order_of_its_declaration(wf: Wf, pg_url: str, tmp_path: Path) -> None:
+    (tmp_path / "o.wf").write_text("workflow o { output { zebra = 1 bee = 2 ant = 3 } }\n")
+    wf("deploy", "o.wf", "--url", pg_url)
+    done = wf("start", "o", "--wait", "--json", "--url", pg_url)
+    assert '"output":{"zebra":1,"bee":2,"ant":3}' in done.out
 
 
 def test_a_worker_without_handlers_is_wrong_use(wf: Wf, deployed: Path) -> None:
@@ -262,7 +375,42 @@ def test_a_worker_with_handlers_for_nothing_here(wf: Wf, deployed: Path) -> None
     )
     done = wf("worker", "--handlers", "other.py")
     assert done.code == 1
-    assert done.err.startswith("error: none of the handlers is for an action in the database\n")
+    assert done.err.startswith(
+        "error: none of the handlers (x.y) is for an action in the database (greet.hello)\n"
+    )
+
+
+def test_a_worker_whose_handler_is_misspelt_names_both_sides(wf: Wf, deployed: Path) -> None:
+    (deployed / "typo.py").write_text(
+        "from wfsql import action\n@action('greet.helo')\ndef y(name):\n    return {}\n"
+    )
+    done = wf("worker", "--handlers", "typo.py")
+    assert done.code == 1
+    assert done.err == (
+        "error: none of the handlers (greet.helo) is for an action in the database (greet.hello)\n"
+        'hint: there is a handler for "greet.helo"; did you mean "greet.hello"?\n'
+    )
+
+
+def test_a_worker_for_a_capability_nobody_asks_for_warns(deployed: Path, work: Any) -> None:
+    done = work(*HANDLERS, "--capability", "gret")
+    assert done.returncode == 0
+    assert done.stderr.startswith(
+        'warning: no action in the database asks for the capability "gret"; did you mean "greet"?\n'
+    )
+
+
+def test_a_worker_that_may_ends_when_its_stdin_is_closed(deployed: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "wfsql", "worker", *HANDLERS, "--end-with-stdin"],
+        cwd=deployed,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    _out, err = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert err.endswith("ended after 0 tasks\n")
 
 
 def test_a_worker_that_lacks_a_handler_of_its_capability(wf: Wf, deployed: Path) -> None:
@@ -321,11 +469,14 @@ def wait_for(condition: Callable[[], bool], seconds: float = 30) -> None:
 def test_a_signal_lets_the_task_in_hand_finish(
     wf: Wf, deployed: Path, busy_worker: subprocess.Popen[str], number: signal.Signals
 ) -> None:
+    assert busy_worker.stderr is not None
+    assert busy_worker.stderr.readline().endswith("Ctrl-C ends it\n")
     busy_worker.send_signal(number)
+    assert busy_worker.stderr.readline() == "finishing 1 task; again to end at once\n"
     (deployed / "go").touch()
     _out, err = busy_worker.communicate(timeout=30)
     assert busy_worker.returncode == 0, err
-    assert err.endswith("ended after 1 tasks\n")
+    assert err.endswith("ended after 1 task\n")
     assert json.loads(wf("show", "1", "--json").out)["status"] == "SUCCEEDED"
 
 
@@ -383,6 +534,22 @@ def test_a_heartbeat_extends_the_lease(deployed: Path, busy_worker: subprocess.P
     (deployed / "go").touch()
 
 
+def test_the_task_queue_can_be_vacuumed(pg_url: str) -> None:
+    client = connect(pg_url)
+    assert isinstance(client, PostgresClient)
+    try:
+        assert client.dead_task_rows() == 0
+        assert client.vacuum_tasks() is None
+        with psycopg.connect(pg_url) as connection:
+            seen = connection.execute(
+                "select s.vacuum_count from pg_stat_user_tables as s"
+                " where s.relid = 'wf.task'::regclass"
+            ).fetchone()
+        assert seen == (1,)
+    finally:
+        client.close()
+
+
 # events -----------------------------------------------------------------------------------------
 
 
@@ -395,9 +562,27 @@ def test_an_event_ends_a_wait(wf: Wf, pg_url: str, tmp_path: Path) -> None:
     wf("start", "w", "--url", pg_url)
     payload = ("--correlate", "K", "--payload", '{"text": "hi"}', "--url", pg_url)
     done = wf("events", "send", "a.b", *payload)
-    assert (done.code, done.err) == (0, "event 1: applied to 1 waits\n")
+    assert (done.code, done.err) == (0, "event 1: applied to 1 wait\n")
     shown = json.loads(wf("show", "1", "--json", "--url", pg_url).out)
     assert shown["output"] == {"text": "hi"}
+
+
+def test_an_event_that_nobody_takes_hints_at_its_type(wf: Wf, pg_url: str, tmp_path: Path) -> None:
+    (tmp_path / "w.wf").write_text('workflow w { wait_event news on "a.news" }\n')
+    wf("deploy", "w.wf", "--url", pg_url)
+    done = wf("events", "send", "a.nwes", "--url", pg_url)
+    assert done.code == 0
+    assert done.err == (
+        "event 1: applied to 0 waits\n"
+        'hint: no deployed workflow takes events of type "a.nwes"; did you mean "a.news"?\n'
+    )
+
+
+def test_an_early_event_of_a_known_type_has_no_hint(wf: Wf, pg_url: str, tmp_path: Path) -> None:
+    (tmp_path / "w.wf").write_text('workflow w { wait_event news on "a.news" }\n')
+    wf("deploy", "w.wf", "--url", pg_url)
+    done = wf("events", "send", "a.news", "--url", pg_url)
+    assert done.err == "event 1: applied to 0 waits\n"
 
 
 def test_the_same_event_again_is_a_duplicate(wf: Wf, pg_url: str) -> None:

@@ -21,8 +21,8 @@ def test_nothing_done_draws_nothing() -> None:
 def test_marks_stand_where_a_worker_was_busy() -> None:
     lines = draw([stretch("a", 0, 5), stretch("b", 5, 10)], width=4)
     assert lines == [
-        "a |██  |   1 tasks, 5.00 s busy",
-        "b |  ██|   1 tasks, 5.00 s busy",
+        "a |██  |    1 task, 5.00 s busy",
+        "b |  ██|    1 task, 5.00 s busy",
         "   0   10.00 s",
     ]
 

@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from threading import Event, Lock
 from typing import Any, cast
 
+import pytest
+
 from runtime_sql.connection import Claim, Heartbeat, RuntimeClient, Submitted, Task
 from runtime_sql.failures import ApiError, DatabaseProblem, Failure, unreachable
-from wfsql.worker.process import Outcome, Stopped, Worker, WorkerSettings
+from wfsql.worker.link import Link
+from wfsql.worker.process import Outcome, Stopped, Worker, WorkerSettings, tick
 
 DEADLOCK = DatabaseProblem("server", "deadlock detected", "try again", retryable=True)
 
@@ -210,6 +213,37 @@ def test_a_fault_in_a_thread_ends_the_worker_as_a_fault() -> None:
 
     _worker, reason, _lines = run(runtime, invoke, stop_when_empty=False)
     assert reason == Stopped("RuntimeError: broken", is_fault=True)
+
+
+@dataclass
+class Queue:
+    """A runtime whose task queue has so many dead rows; notes what is called."""
+
+    dead: int | Failure
+    calls: list[str] = field(default_factory=list)
+
+    def tick(self) -> None:
+        self.calls.append("tick")
+
+    def dead_task_rows(self) -> int | Failure:
+        return self.dead
+
+    def vacuum_tasks(self) -> None:
+        self.calls.append("vacuum")
+
+
+@pytest.mark.parametrize(
+    ("dead", "calls"),
+    [
+        (20_000, ["tick"]),
+        (20_001, ["tick", "vacuum"]),
+        (DatabaseProblem("not_allowed", "no rights", "ask"), ["tick"]),
+    ],
+)
+def test_a_queue_with_many_dead_rows_is_vacuumed(dead: int | Failure, calls: list[str]) -> None:
+    queue = Queue(dead)
+    tick(Link(lambda: cast(RuntimeClient, queue), Event(), print))
+    assert queue.calls == calls
 
 
 def test_idle_exit_ends_a_worker_that_has_nothing_to_do() -> None:

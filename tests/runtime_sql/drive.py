@@ -106,7 +106,7 @@ def connect(url: str) -> psycopg.Connection[Any]:
     from psycopg.types.json import set_json_dumps, set_json_loads
 
     connection = psycopg.connect(url, autocommit=True)
-    set_json_loads(lambda text: json_values.loads(bytes(text).decode()), connection)
+    set_json_loads(lambda text: json_values.read_stored(bytes(text).decode()), connection)
     set_json_dumps(json_values.dumps, connection)
     connection.execute("select wf.sp_register_worker(%s, %s, array['*'])", (WORKER, TOKEN))
     return connection

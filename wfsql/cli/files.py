@@ -1,16 +1,26 @@
-"""Writes files whole or not at all."""
+"""Writes files whole or not at all, and never over what the command has read."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
-from wfsql.cli.main import CommandError
+from wfsql.cli.main import CommandError, wrong_use
 
 
-def save(name: str, text: str) -> None:
-    """Writes a UTF-8 file through a draft beside it, or ends the command."""
+def save(name: str, text: str, *, inputs: Iterable[str | Path] = ()) -> None:
+    """Writes a UTF-8 file through a draft beside it, or ends the command.
+
+    Args:
+      inputs: the files that the command has read (`sources.files_read`); they are not written.
+    """
     path = Path(name)
+    if any(_is_same(path, Path(read)) for read in inputs):
+        raise wrong_use(
+            f"{name}: this file was read to make the output, and would be lost",
+            "choose another file for the output",
+        )
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         if path.is_dir():
@@ -21,3 +31,11 @@ def save(name: str, text: str) -> None:
         draft.unlink(missing_ok=True)
         reason = (error.strerror or str(error)).lower()
         raise CommandError(f"{name}: cannot be written: {reason}", "choose another file") from error
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    """Whether both name one file, also through links."""
+    try:
+        return path.samefile(other)
+    except OSError:  # one of them is not there
+        return path.resolve() == other.resolve()

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from wfsql.cli.output import counted
+
 if TYPE_CHECKING:
     from dsl.diagnostics import Diagnostic
 
@@ -23,5 +25,4 @@ def count_text(found: Sequence[Diagnostic]) -> str:
     counts = {"error": 0, "warning": 0}
     for diagnostic in found:
         counts[diagnostic.severity] += 1
-    parts = [f"{n} {word}{'' if n == 1 else 's'}" for word, n in counts.items() if n]
-    return ", ".join(parts)
+    return ", ".join(counted(n, word) for word, n in counts.items() if n)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from io import TextIOWrapper
-from typing import NoReturn
+from typing import Any, NoReturn
 
 EXIT_FINE = 0
 EXIT_FAILED = 1
@@ -26,6 +26,7 @@ EXIT_INTERRUPTED = 130
 
 _HELP = frozenset({"-h", "--help"})
 USAGE = "Usage: wf COMMAND [OPTIONS] [ARGUMENTS]\n       wf --version\n"
+GROUP_USAGE = "Usage: wf {group} COMMAND [OPTIONS] [ARGUMENTS]\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,11 @@ class Command:
 COMMANDS: tuple[Command, ...] = (
     Command("check", "check", "read workflow files and say what is wrong with them", "Authors"),
     Command("compile", "compile", "write the SQL script or the GraphSpec of a workflow", "Authors"),
+    Command("fmt", "fmt", "write workflow files in the canonical form", "Authors"),
+    Command("graph", "graph", "draw a workflow: as a tree, for dot or Mermaid, as SVG", "Authors"),
+    Command("explain", "explain", "say what a diagnostic code means and how to mend it", "Authors"),
     Command("run", "run", "run a workflow in this process, without a database", "Authors"),
+    Command("test", "test", "run the cases of *.wftest.yaml files on an engine", "Authors"),
     Command("db install", "db_install", "install the runtime into a database", "Database"),
     Command("db verify", "db_verify", "say which runtime a database has", "Database"),
     Command("deploy", "deploy", "compile a file and put its workflows into a database", "Database"),
@@ -96,6 +101,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
+    if len(arguments) > 1 and arguments[0] == "help":
+        arguments = [*arguments[1:], "--help"]
     if len(arguments) == 2 and arguments[1] in _HELP and _members(arguments[0]):
         sys.stdout.write(help_text(arguments[0]))
         return EXIT_FINE
@@ -146,27 +153,48 @@ def run_command(function: Callable[..., int], command: Command, arguments: list[
     import typer
 
     result: list[int] = []
+    interrupts: list[KeyboardInterrupt] = []
 
     # Typer reads the parameters of what it is given, so the wrapper has to look like the function.
     from functools import wraps
 
     @wraps(function)
     def call(*args: object, **options: object) -> None:
-        result.append(function(*args, **options))
+        try:
+            result.append(function(*args, **options))
+        except KeyboardInterrupt as interrupt:
+            # Typer would make an exit code of it, which its versions pass on differently.
+            interrupts.append(interrupt)
 
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     app.command(context_settings={"help_option_names": ["-h", "--help"]})(call)
+    parser = typer.main.get_command(app)
+    _plain_operands(parser)
     try:
-        typer.main.get_command(app).main(args=arguments, prog_name=f"wf {command.name}")
-    except SystemExit as stop:
-        if not result:
-            return stop.code if isinstance(stop.code, int) else EXIT_WRONG_USE
-    return result[0]
+        parser.main(args=arguments, prog_name=f"wf {command.name}", standalone_mode=False)
+    except Exception as error:
+        from wfsql.cli.usage import usage_error
+
+        found = usage_error(error, command.name)
+        if found is None:
+            raise
+        raise found from error
+    if interrupts:
+        raise interrupts[0]
+    # Nothing was called when only help was asked for.
+    return result[0] if result else EXIT_FINE
+
+
+def _plain_operands(parser: Any) -> None:
+    """Takes the braces off the operands in the usage line: `{FILE}` reads like a choice."""
+    collect = parser.collect_usage_pieces
+    parser.collect_usage_pieces = lambda context: [p.strip("{}") for p in collect(context)]
 
 
 def help_text(group: str | None = None) -> str:
     """Returns the list of commands; with `group`, only those of one word, such as `db`."""
-    lines = [USAGE, "Workflows that run inside your database."]
+    usage = USAGE if group is None else GROUP_USAGE.format(group=group)
+    lines = [usage, "Workflows that run inside your database."]
     shown = [c for c in COMMANDS if group is None or c.name.startswith(group + " ")]
     for heading in dict.fromkeys(command.group for command in shown):
         lines.append(f"\n{heading}:")

@@ -1,15 +1,17 @@
 """What commands print: data made safe for a terminal, tables, JSON, errors.
 
-Results go to stdout, everything else to stderr. A table is drawn by Rich on a terminal and is
-plain, aligned text otherwise. All data passes `dsl.plain.plain`, and reaches Rich as `Text`, which
-does not read markup.
+Results go to stdout, everything else to stderr. A table is coloured by Rich on a terminal, and
+fitted to its width; otherwise it is plain, aligned text. All data passes `dsl.plain.plain`, and
+reaches Rich as `Text`, which does not read markup.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 from dsl.plain import plain
 
@@ -46,40 +48,150 @@ def one_line(text: str) -> str:
     return plain(text)
 
 
-def write_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Writes rows under column names; a column called STATUS is coloured on a terminal."""
-    safe = [[plain(cell) for cell in row] for row in rows]
-    if sys.stdout.isatty():
-        _rich_table(columns, safe)
+def counted(count: int, word: str) -> str:
+    """Returns `1 task`, `2 tasks`."""
+    return f"{count} {word}{'' if count == 1 else 's'}"
+
+
+def did_you_mean(wrong: str, known: Iterable[str]) -> str | None:
+    """Returns `did you mean "x"?` for the nearest of `known`; None when none is near."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(wrong, list(known), n=1, cutoff=0.6)
+    return f'did you mean "{close[0]}"?' if close else None
+
+
+def terminal_width() -> int | None:
+    """Returns the columns of the terminal that stdout is; None when it is none."""
+    if not sys.stdout.isatty():
+        return None
+    from shutil import get_terminal_size
+
+    return get_terminal_size().columns
+
+
+@dataclass(frozen=True, slots=True)
+class Crop:
+    """How a column gives way on a narrow terminal: to `least` cells, the part kept."""
+
+    least: int
+    keep: Literal["start", "end"] = "start"
+
+
+def write_table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    crops: Mapping[str, Crop] | None = None,
+    drops: Sequence[str] = (),
+) -> None:
+    """Writes rows under column names; a column called STATUS is coloured on a terminal.
+
+    A terminal too narrow for them gets the columns of `crops` cropped, the first one first, and
+    where that is not enough loses those of `drops`. What is read by a program is all there.
+    """
+    safe = [list(columns), *([plain(cell) for cell in row] for row in rows)]
+    width = terminal_width()
+    if width is None:
+        for line in _aligned(safe):
+            sys.stdout.write("  ".join(line).rstrip() + "\n")
         return
-    widths = [max(map(len, column)) for column in zip(columns, *safe, strict=True)]
-    for row in [list(columns), *safe]:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        sys.stdout.write("  ".join(cells).rstrip() + "\n")
+    _draw(_aligned(fit(safe, crops or {}, width, drops)), width)
 
 
-def _rich_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    from rich.box import SIMPLE
+def table_width(table: Sequence[Sequence[str]]) -> int:
+    """Returns how many columns of a terminal a table takes, names first."""
+    widths = _widths(table)
+    return sum(widths) + 2 * (len(widths) - 1)
+
+
+def fit(
+    table: Sequence[Sequence[str]],
+    crops: Mapping[str, Crop],
+    width: int,
+    drops: Sequence[str] = (),
+) -> list[list[str]]:
+    """Returns the table, names first, so that its lines fit into `width` if they can."""
+    fitted = _cropped_table(table, crops, width)
+    for name in drops:
+        if table_width(fitted) <= width:
+            break
+        index = list(table[0]).index(name)
+        table = [[*row[:index], *row[index + 1 :]] for row in table]
+        fitted = _cropped_table(table, crops, width)
+    return fitted
+
+
+def _cropped_table(
+    table: Sequence[Sequence[str]], crops: Mapping[str, Crop], width: int
+) -> list[list[str]]:
+    fitted = [list(row) for row in table]
+    for name, crop in crops.items():
+        excess = table_width(fitted) - width
+        if excess <= 0:
+            break
+        index = fitted[0].index(name)
+        room = max(_widths(fitted)[index] - excess, crop.least, _cells(name))
+        for row in fitted:
+            row[index] = cropped(row[index], room, crop.keep)
+    return fitted
+
+
+def cropped(text: str, room: int, keep: Literal["start", "end"] = "start") -> str:
+    """Returns text in at most `room` cells, `…` standing for what is left out."""
+    if _cells(text) <= room:
+        return text
+    kept = text if keep == "start" else text[::-1]
+    while _cells(kept) > room - 1:
+        kept = kept[:-1]
+    return f"{kept}…" if keep == "start" else f"…{kept[::-1]}"
+
+
+def _aligned(table: Sequence[Sequence[str]]) -> list[list[str]]:
+    widths = _widths(table)
+    return [
+        [cell + " " * (width - _cells(cell)) for cell, width in zip(row, widths, strict=True)]
+        for row in table
+    ]
+
+
+def _widths(table: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(_cells, column)) for column in zip(*table, strict=True)]
+
+
+def _cells(text: str) -> int:
+    """Returns how many columns of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def _draw(table: Sequence[Sequence[str]], width: int) -> None:
     from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=SIMPLE, pad_edge=False)
-    for column in columns:
-        table.add_column(column, no_wrap=True)
+    console = Console(width=width)
+    names, *rows = table
+    console.print(Text("  ".join(names).rstrip(), style="bold"), soft_wrap=True)
+    total = sum(map(_cells, names)) + 2 * (len(names) - 1)
+    console.print(Text("─" * min(total, width), style="dim"), soft_wrap=True)
     for row in rows:
-        table.add_row(*(Text(cell, style=STATUS_STYLES.get(cell, "")) for cell in row))
-    # A path cut off in the middle is of no use, so a narrow terminal has to fold the line itself.
-    console = Console()
-    wide = console.options.update(width=10_000)
-    console.width = max(console.width, console.measure(table, options=wide).maximum)
-    console.print(table)
+        line = Text()
+        for cell in row:
+            line.append(cell, style=STATUS_STYLES.get(cell.strip(), ""))
+            line.append("  ")
+        line.rstrip()
+        console.print(line, soft_wrap=True)
 
 
-def short_time(at: datetime | None) -> str:
-    """Returns a time for people, in UTC to the second; empty when there is none."""
+def short_time(at: datetime | None, *, narrow: bool = False) -> str:
+    """Returns a time for people, in UTC; empty when there is none.
+
+    `narrow`: without the year and the seconds.
+    """
     if at is None:
         return ""
     from datetime import UTC
 
-    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+    return at.astimezone(UTC).strftime("%m-%d %H:%MZ" if narrow else "%Y-%m-%d %H:%M:%SZ")

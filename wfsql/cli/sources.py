@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -23,7 +24,10 @@ CatalogOption = Annotated[
     ),
 ]
 WorkflowOption = Annotated[
-    str | None, typer.Option("--workflow", metavar="NAME", help="One of several in the file.")
+    str | None,
+    typer.Option(
+        "--workflow", metavar="NAME", help="The workflow to take, when the file has several."
+    ),
 ]
 
 
@@ -40,6 +44,18 @@ def compile_specs(file: str, catalogs: list[str] | None = None) -> tuple[GraphSp
     if has_errors(result.diagnostics):
         raise CommandError(f"{file}: {count_text(result.diagnostics)}")
     return result.specs
+
+
+def files_read(file: str, catalogs: list[str] | None = None, *others: str | None) -> list[Path]:
+    """Returns what a command reads, so that its output does not replace any of it.
+
+    Args:
+      others: further files, such as that of the context; None and `-` are none.
+    """
+    from compiler.catalog import discover_catalogs
+
+    found = [Path(name) for name in (file, *(catalogs or ()), *others) if name and name != "-"]
+    return found if catalogs or file == "-" else [*found, *discover_catalogs(Path(file))]
 
 
 def pick_workflow(specs: Sequence[GraphSpec], name: str | None, file: str) -> GraphSpec:

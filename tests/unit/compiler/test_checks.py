@@ -228,7 +228,7 @@ REFERENCES = [
         "event on an action",
         "WF203",
         'action a = mail.send(to: "x") { set y = «event.payload» }',
-        "`event` stands only in a `set` on a wait_event",
+        "`event` stands only in a `set` on a wait_event and in `on event`",
     ),
     (
         "attempt in an argument",
@@ -544,7 +544,9 @@ SOUND = {
     "while reads a task of its own body": (
         'while (ctx.task.t.resultCode ?? 1) != 0 { action t = mail.send(to: "x") }'
     ),
-    "set on an undeclared name, in a loop too": "set c = 0\nwhile var.c < 3 { set c = var.c + 1 }",
+    "set on an undeclared name, in a loop too": (
+        "set c = 0\nwhile var.c < 3 { action t = any.thing() set c = var.c + 1 }"
+    ),
     "branches write names of their own": "parallel { set a = 1 set a = 2 }",
     "collect in a branch": (
         "parallel { foreach a in var.list parallel { set y = var.a collect r = var.y } "
@@ -567,7 +569,9 @@ SOUND = {
 def test_sound_program_gives_no_diagnostic(
     check: Callable[[str], tuple[Diagnostic, ...]], statements: str
 ) -> None:
-    assert [found.message for found in check(in_workflow(statements))] == []
+    # That a value is not read is no fault of what these programs are about.
+    found = [f.message for f in check(in_workflow(statements)) if f.code != "WF225"]
+    assert found == []
 
 
 def test_diagnostics_are_sorted_by_position(
@@ -575,7 +579,7 @@ def test_diagnostics_are_sorted_by_position(
 ) -> None:
     text = in_workflow('set y = var.a1\naction a = mail.sned(to: "x")\nset y = var.a2')
     starts = [found.span.start for found in check(text)]
-    assert len(starts) == 3
+    assert len(starts) == 4
     assert starts == sorted(starts)
 
 

@@ -196,3 +196,79 @@ PROGRAMS: dict[str, tuple[Any, str | None]] = {
 def test_program_is_checked(program: Any, problem: str | None) -> None:
     problems, _references = check_program(program)
     assert problems == ([] if problem is None else [problem])
+
+
+RETRY = {
+    "limit": 1,
+    "backoff_ms": 0,
+    "factor_hundredths": 100,
+    "max_ms": 0,
+    "jitter": False,
+    "on": ["any"],
+}
+BAD_ATTRIBUTES = [
+    ("a", {"timeout_ms": 0}, "timeout_ms must be an integer of at least 1"),
+    ("a", {"delay_ms": True}, "delay_ms must be an integer of at least 0"),
+    (
+        "a",
+        {"retry": {"limit": 1}},
+        "retry has limit, backoff_ms, factor_hundredths, max_ms, jitter and on",
+    ),
+    ("a", {"retry": RETRY | {"limit": 0}}, "limit of retry must be an integer of at least 1"),
+    (
+        "a",
+        {"retry": RETRY | {"factor_hundredths": 10_001}},
+        "factor_hundredths of retry must be at most 10000",
+    ),
+    ("a", {"retry": RETRY | {"jitter": 1}}, "jitter of retry must be true or false"),
+    (
+        "a",
+        {"retry": RETRY | {"on": [10009]}},
+        "on of retry lists any, lease, negative codes or 10013",
+    ),
+    ("a", {"dispatch": {"colour": 1}}, "dispatch has no column colour"),
+    ("a", {"dispatch": {}}, "dispatch is an object with at least one column"),
+    ("s", {"sleep_ms": -1}, "sleep_ms must be an integer of at least 0"),
+    ("w", {"sleep_ms": 1}, "a SEQUENCE that fails or sleeps has no children"),
+    ("parallel_1", {"join": 3}, "join 3 is more than its 2 branches"),
+    ("parallel_1", {"keep_going": False}, "keep_going is true or left out"),
+    ("foreach_1", {"batch": 0}, "batch must be an integer of at least 1"),
+    ("foreach_1", {"tolerate": 3}, "tolerate has count or percent"),
+    (
+        "foreach_1",
+        {"tolerate": {"percent": 101}},
+        "tolerate takes an integer from 0, and at most 100 percent",
+    ),
+    ("if_1", {"timeout_ms": 1}, "a IF has no attribute timeout_ms"),
+]
+
+
+@pytest.mark.parametrize(("key", "change", "message"), BAD_ATTRIBUTES)
+def test_bad_attribute(
+    document: dict[str, Any], key: str, change: dict[str, Any], message: str
+) -> None:
+    row(document, "nodes", key=key)["attributes"] |= change
+    assert messages(document) == [f"{key}: {message}"]
+
+
+@pytest.mark.usefixtures("lifted")
+def test_timeout_edge_needs_a_timeout(compiled: Compiled) -> None:
+    text = 'workflow w { wait_event k on "e" { timeout 1s { fail -1 } } }'
+    document = copy.deepcopy(compiled(text).to_json_value())
+    del row(document, "nodes", key="k")["attributes"]["timeout_ms"]
+    assert messages(document) == ["k: a TIMEOUT edge needs timeout_ms"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"filter": [{"path": [], "value": 1}]}, "a filter has a path of keys and a value"),
+        ({"filter": [{"path": ["a"], "value": []}]}, "the value of a filter must be a scalar"),
+        ({"inputs": [{"name": "x", "program": [["lit", 1]]}]}, "there is no input x"),
+        ({"inputs": [{"name": "list"}]}, "an input has a name and a program"),
+    ],
+)
+def test_bad_subscription(document: dict[str, Any], change: dict[str, Any], message: str) -> None:
+    known = {"event_type": "e", "mode": "start_instance", "filter": [], "inputs": []}
+    document["subscriptions"] = [known | change]
+    assert messages(document) == [f"None: subscription to e: {message}"]

@@ -13,7 +13,7 @@ import pytest
 
 from dsl.codes import SYNTAX_CODES
 from dsl.parser import parse_file
-from dsl.render import render_text
+from dsl.render import MOST_SHOWN, render_text
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 GOOD = sorted((CORPUS / "good").glob("*.wf"))
@@ -36,6 +36,7 @@ def test_a_bad_file_gives_its_findings(path: Path) -> None:
     if os.environ.get("WFSQL_UPDATE_CORPUS"):
         expected.write_text(shown, encoding="utf-8")
     assert shown == expected.read_text(encoding="utf-8")
+    assert len(result.diagnostics) <= MOST_SHOWN
     assert path.parent.name in {found.code for found in result.diagnostics}
     assert result.file is None
 

@@ -11,10 +11,9 @@ from dsl.source import SourceFile, Span
 
 
 def finding(text: str, start: int, end: int, **more: object) -> Diagnostic:
-    fields: dict[str, object] = {"message": "wrong", "hint": None, "labels": ()}
+    fields: dict[str, object] = {"message": "wrong", "severity": "error", "labels": ()}
     return Diagnostic(
         code="WF104",
-        severity="error",
         source=SourceFile("order.wf", text),
         span=Span(start, end),
         **(fields | more),  # type: ignore[arg-type]
@@ -61,6 +60,24 @@ def test_what_a_terminal_would_obey_is_shown_as_escapes() -> None:
     assert "\\x1b[31m\\u202eb" in shown
     assert "\\x9b\\u2028" in shown
     assert plain("a\nb\x00") == "a\\x0ab\\x00"
+
+
+def test_twenty_findings_are_shown_and_the_others_counted() -> None:
+    assert "more" not in render_text([finding("ab", 0, 1)] * 20)
+    shown = render_text([finding("ab", 0, 1)] * 21)
+    assert shown.count("[WF104]") == 20
+    assert shown.endswith("\n1 more finding not shown\n")
+    assert render_text([finding("ab", 0, 1)] * 25).endswith("\n5 more findings not shown\n")
+
+
+def test_warnings_do_not_push_errors_out() -> None:
+    warnings = [finding("ab", 0, 1, severity="warning")] * 30
+    shown = render_text([*warnings, finding("ab", 1, 2)], most=3)
+    assert [line.split(": ")[1] for line in shown.splitlines() if "WF104" in line] == [
+        "warning[WF104]",
+        "warning[WF104]",
+        "error[WF104]",
+    ]
 
 
 def test_data_has_positions_for_programs() -> None:

@@ -54,6 +54,7 @@ REFUSED = {
 
 # What the programs of the language page start with; `delivery` waits for an event.
 CONTEXTS: dict[str, dict[str, Any]] = {
+    "formatted": {"order": "A1"},
     "smallest": {"to": "a@example.com"},
     "words": {"to": "a@example.com"},
     "references": {"order": "A1", "qtys": [1, 2]},

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from wfsql.cli.files import save
-from wfsql.cli.output import write
+from wfsql.cli.main import CommandError, wrong_use
+from wfsql.cli.output import one_line, say, write
 from wfsql.cli.sources import (
     CatalogOption,
     WorkflowOption,
@@ -35,15 +37,27 @@ def command(
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="Not to stdout.")
     ] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Write nothing; exit with 1 when FILE's output is another."),
+    ] = False,
 ) -> int:
     """Compile a workflow to a script for psql (pg) or sqlcmd (mssql), or to its graph as JSON.
 
-    The same file gives the same bytes on every machine.
+    The same file gives the same bytes on every machine, so that --check can tell whether a script
+    that is kept beside its source is current.
 
     Example:  wf compile order.wf --dialect pg -o order.sql
+
+    Example:  wf compile order.wf --dialect pg -o order.sql --check
     """
+    if check and output in (None, "-"):
+        raise wrong_use("--check compares with a file", "name it with --output")
     spec = pick_workflow(compile_specs(file, catalog), workflow, file)
     text = _text(spec, dialect)
+    if check:
+        assert output is not None
+        return _compare(output, text)
     if output is None or output == "-":
         write(text)
     else:
@@ -57,3 +71,23 @@ def _text(spec: GraphSpec, target: Target) -> str:
 
         return dump_spec(spec)
     return deploy_script(spec, "pg" if target is Target.pg else "mssql")
+
+
+def _compare(name: str, text: str) -> int:
+    """Shows how a file differs from what it should be; 0 when it does not."""
+    from difflib import unified_diff
+
+    try:
+        kept = Path(name).read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        raise CommandError(f"{name}: there is no such file", "write it without --check") from None
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise CommandError(f"{name}: cannot be read: {reason.lower()}") from error
+    if kept == text:
+        return 0
+    old, new = kept.splitlines(keepends=True), text.splitlines(keepends=True)
+    for line in unified_diff(old, new, f"{name} (on disk)", f"{name} (from source)"):
+        write(one_line(line.removesuffix("\n")))
+    say(f"{name}: not what the source gives")
+    return 1

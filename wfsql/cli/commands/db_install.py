@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from runtime_sql.installer import install
-from wfsql.cli.database import UrlOption, good, need_url
-from wfsql.cli.output import say
+from wfsql.cli.database import JsonOption, UrlOption, good, need_url
+from wfsql.cli.output import say, write
 
 
-def command(url: UrlOption = None) -> int:
+def command(url: UrlOption = None, json: JsonOption = False) -> int:
     """Install the runtime: schema wf with its tables and routines.
 
     It is one transaction, and running it again changes nothing. The login must be allowed to
@@ -16,6 +16,11 @@ def command(url: UrlOption = None) -> int:
     Example:  wf db install --url postgresql://me@localhost/orders
     """
     done = good(install(need_url(url)))
+    if json:
+        from compiler import json_values
+
+        write(json_values.dumps({"version": done.version, "changed": done.changed}))
+        return 0
     state = "is installed" if done.changed else "was there already; nothing changed"
     say(f"runtime version {done.version} {state}")
     return 0

@@ -17,14 +17,20 @@ if TYPE_CHECKING:
 
 
 def command(
-    file: Annotated[str, typer.Argument(metavar="FILE", show_default=False)],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="A workflow file; - is stdin.", show_default=False)
+    ],
     url: UrlOption = None,
     catalog: CatalogOption = None,
     no_activate: Annotated[
-        bool, typer.Option("--no-activate", help="New instances keep the version they have now.")
+        bool, typer.Option("--no-activate", help="Do not make it the active version.")
     ] = False,
     update_actions: Annotated[
-        bool, typer.Option("--update-actions", help="Take over changed dispatch settings.")
+        bool,
+        typer.Option(
+            "--update-actions",
+            help="Take over changed dispatch settings of actions that are there.",
+        ),
     ] = False,
     json: JsonOption = False,
 ) -> int:

@@ -9,23 +9,33 @@ import typer
 from compiler import json_values
 from wfsql.cli.context import parse_json
 from wfsql.cli.database import JsonOption, UrlOption, good, open_client
-from wfsql.cli.output import say, write
+from wfsql.cli.output import counted, did_you_mean, say, write
 
 
 def command(
-    event_type: Annotated[str, typer.Argument(metavar="TYPE", show_default=False)],
+    event_type: Annotated[
+        str, typer.Argument(metavar="TYPE", help="The event's type.", show_default=False)
+    ],
     url: UrlOption = None,
-    payload: Annotated[str, typer.Option(metavar="JSON", help="What happened.")] = "{}",
-    correlate: Annotated[str | None, typer.Option(metavar="KEY", help="Whom it is for.")] = None,
-    source: Annotated[str, typer.Option(help="Who sends it.")] = "wf",
+    payload: Annotated[
+        str, typer.Option(metavar="JSON", help="The event's payload: what happened.")
+    ] = "{}",
+    correlate: Annotated[
+        str | None,
+        typer.Option(metavar="KEY", help="The correlation key: which of the waits it is for."),
+    ] = None,
+    source: Annotated[str, typer.Option(metavar="NAME", help="Who sends it.")] = "wf",
     key: Annotated[
-        str | None, typer.Option(help="Makes a repeat of this event known as one.")
+        str | None,
+        typer.Option(
+            metavar="KEY", help="A name of this event, by which a repeat is known as one."
+        ),
     ] = None,
     json: JsonOption = False,
 ) -> int:
     """Hand an event to the workflows that wait for it.
 
-    Example:  wf events send courier.delivered --correlate A1 --payload '{"at": "12:00"}'
+    Example:  wf events send courier.delivered --correlate A1 --payload '{"at": 12}'
     """
     from uuid import uuid4
 
@@ -42,5 +52,16 @@ def command(
         write(json_values.dumps(report))
     else:
         again = ", seen before" if sent.duplicate else ""
-        say(f"event {sent.event_id}{again}: applied to {sent.applied_count} waits")
+        waits = counted(sent.applied_count, "wait")
+        say(f"event {sent.event_id}{again}: applied to {waits}")
+    if not sent.applied_count and not sent.duplicate:
+        _hint_at_types(event_type, good(client.event_types()))
     return 0
+
+
+def _hint_at_types(sent: str, known: list[str]) -> None:
+    """Says so when no deployed workflow takes events of this type: it may be misspelt."""
+    if sent in known:
+        return
+    near = did_you_mean(sent, known) or "an early event is kept for workflows still to come"
+    say(f'hint: no deployed workflow takes events of type "{sent}"; {near}')

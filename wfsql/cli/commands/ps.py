@@ -14,8 +14,15 @@ from wfsql.cli.views import instance_json, write_instances
 
 def command(
     url: UrlOption = None,
-    all_: Annotated[bool, typer.Option("--all", "-a", help="Also those that have ended.")] = False,
-    limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most so many.")] = 100,
+    all_: Annotated[
+        bool,
+        typer.Option(
+            "--all", "-a", help="List also the instances that have ended or never started."
+        ),
+    ] = False,
+    limit: Annotated[
+        int, typer.Option(min=1, max=100_000, metavar="N", help="List at most this many.")
+    ] = 100,
     json: JsonOption = False,
 ) -> int:
     """List running instances, the newest first.

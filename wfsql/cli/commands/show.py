@@ -12,8 +12,14 @@ from wfsql.cli.database import (
     good,
     open_client,
 )
-from wfsql.cli.output import write, write_table
-from wfsql.cli.views import instance_json, say_outcome, write_instances
+from wfsql.cli.output import Crop, write, write_table
+from wfsql.cli.views import instance_json, node_json, say_outcome, took_ms, write_instances
+
+_CROPS = {
+    "WORKER": Crop(8, keep="end"),
+    "ACTION": Crop(10),
+    "PATH": Crop(20, keep="end"),
+}
 
 
 def command(
@@ -28,23 +34,29 @@ def command(
     client = open_client(url)
     found = good(client.get_instance(instance_id), INSTANCES_HINT)
     rows = good(client.executions(instance_id))
+    names = good(client.output_names(instance_id))
     if json:
-        nodes = [{"path": r.path, "type": r.type, "status": r.status} for r in rows]
-        write(json_values.dumps(instance_json(found) | {"nodes": nodes}))
+        nodes = [node_json(row) for row in rows]
+        write(json_values.dumps(instance_json(found, names) | {"nodes": nodes}))
         return 0
     write_instances([found])
     write("")
-    write_table(("PATH", "TYPE", "STATUS", "TOOK", "WORKER"), [_cells(row) for row in rows])
+    columns = ("PATH", "TYPE", "STATUS", "CODE", "TOOK", "ACTION", "WORKER")
+    write_table(columns, [_cells(row) for row in rows], _CROPS)
     if found.ended_at is not None:
-        say_outcome(found)
+        say_outcome(found, names)
     return 0
 
 
 def _cells(row: ExecutionRow) -> tuple[str, ...]:
-    return (row.path, row.type, row.status, _took(row), row.worker_id or "")
-
-
-def _took(row: ExecutionRow) -> str:
-    if row.started_at is None or row.ended_at is None:
-        return ""
-    return f"{(row.ended_at - row.started_at).total_seconds() * 1000:.0f} ms"
+    took = took_ms(row)
+    code = row.engine_error_code if row.result_code is None else row.result_code
+    return (
+        row.path,
+        row.type,
+        row.status,
+        "" if code is None else str(code),
+        "" if took is None else f"{took} ms",
+        row.action or "",
+        row.worker_id or "",
+    )

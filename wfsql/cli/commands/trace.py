@@ -13,7 +13,10 @@ from wfsql.cli.database import (
     good,
     open_client,
 )
-from wfsql.cli.output import say, write, write_table
+from wfsql.cli.output import Crop, cropped, say, write, write_table
+
+_OUTPUT_CELLS = 60
+_CROPS = {"OUTPUT": Crop(12), "PATH": Crop(20, keep="end"), "TYPE": Crop(6)}
 
 
 def command(
@@ -33,9 +36,8 @@ def command(
         write(json_values.dumps(document, indent=2))
         return 0
     say(f"{document['workflow']}: {document['status']}")
-    write_table(
-        ("PATH", "TYPE", "STATUS", "CODE", "OUTPUT"), [_cells(n) for n in document["nodes"]]
-    )
+    columns = ("PATH", "TYPE", "STATUS", "CODE", "OUTPUT")
+    write_table(columns, [_cells(node) for node in document["nodes"]], _CROPS)
     return 0
 
 
@@ -43,8 +45,4 @@ def _cells(node: dict[str, Any]) -> tuple[str, ...]:
     code = "" if node["result_code"] is None else str(node["result_code"])
     output = node["output"] if node["error"] is None else node["error"]["message"]
     text = "" if output is None else json_values.dumps(output)
-    return (node["path"], node["type"], node["status"], code, _shorten(text))
-
-
-def _shorten(text: str, width: int = 60) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
+    return (node["path"], node["type"], node["status"], code, cropped(text, _OUTPUT_CELLS))

@@ -16,7 +16,7 @@ from runtime_sql.connection import PostgresClient, connect
 from wfsql.cli.database import UrlOption, good, need_url, open_client
 from wfsql.cli.handlers import HandlersOption, load
 from wfsql.cli.main import EXIT_OUR_FAULT, CommandError, wrong_use
-from wfsql.cli.output import say
+from wfsql.cli.output import counted, did_you_mean, say
 from wfsql.worker.process import Worker, WorkerSettings
 from wfsql.worker.python_handlers import invoke_with, new_token
 
@@ -26,19 +26,39 @@ def command(
     handlers: HandlersOption = None,
     capability: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="What to claim; by default what it can do."),
+        typer.Option(
+            metavar="NAME",
+            help="A capability to claim, may be repeated; by default those of its handlers.",
+        ),
     ] = None,
-    concurrency: Annotated[int, typer.Option(min=1, max=1000, help="Tasks at a time.")] = 1,
+    concurrency: Annotated[
+        int, typer.Option(min=1, max=1000, metavar="N", help="How many tasks to work on at a time.")
+    ] = 1,
     worker_id: Annotated[
-        str | None, typer.Option(metavar="NAME", help="By default made of host and process.")
+        str | None,
+        typer.Option(metavar="NAME", help="Its own name; by default made of host and process."),
     ] = None,
     lease: Annotated[
-        int, typer.Option(min=3, max=86400, metavar="SECONDS", help="Extended while it works.")
+        int,
+        typer.Option(
+            min=3,
+            max=86400,
+            metavar="SECONDS",
+            help="How long a task is held; extended while its handler runs.",
+        ),
     ] = 60,
     idle_exit: Annotated[
-        float | None, typer.Option(min=0, metavar="SECONDS", help="End after so long without work.")
+        float | None,
+        typer.Option(min=0, metavar="SECONDS", help="End after this long without work."),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No line per task.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Write no line per task.")] = False,
+    end_with_stdin: Annotated[
+        bool,
+        typer.Option(
+            "--end-with-stdin",
+            help="End when stdin is closed, as it is when the program that started it dies.",
+        ),
+    ] = False,
 ) -> int:
     """Claim tasks from a database, run their handlers, hand in the results.
 
@@ -69,21 +89,23 @@ def command(
         settings, lambda: connect(target), invoke_with(found), _nothing if quiet else say
     )
     say(f"worker {name} claims {', '.join(capabilities)}; Ctrl-C ends it")
-    return _run(worker)
+    return _run(worker, end_with_stdin)
 
 
 def _nothing(_text: str) -> None:
     pass
 
 
-def _run(worker: Worker) -> int:
+def _run(worker: Worker, end_with_stdin: bool) -> int:
     _stop_on_signals(worker)
+    if end_with_stdin:
+        Thread(target=_stop_at_end_of_stdin, args=(worker,), daemon=True).start()
     reason = worker.run()
     if worker.abandoned:
         # Handlers whose tasks were given back still run in their threads; nobody wants them.
         os._exit(0)
     if reason is None:
-        say(f"ended after {worker.finished_count} tasks")
+        say(f"ended after {counted(worker.finished_count, 'task')}")
         return 0
     code = EXIT_OUR_FAULT if reason.is_fault else 1
     raise CommandError(reason.message, reason.hint, code)
@@ -102,11 +124,20 @@ def _stop_on_signals(worker: Worker) -> None:
 
     def wait_for_note() -> None:
         os.read(reader, 1)
+        in_hand = worker.in_hand_count
+        if in_hand:
+            say(f"finishing {counted(in_hand, 'task')}; again to end at once")
         worker.stop()
 
     Thread(target=wait_for_note, name="signals", daemon=True).start()
     signal.signal(signal.SIGTERM, note)
     signal.signal(signal.SIGINT, note)
+
+
+def _stop_at_end_of_stdin(worker: Worker) -> None:
+    while os.read(0, 4096):
+        pass
+    worker.stop()
 
 
 def _capabilities(client: PostgresClient, found: Handlers, wanted: list[str] | None) -> list[str]:
@@ -115,9 +146,12 @@ def _capabilities(client: PostgresClient, found: Handlers, wanted: list[str] | N
     chosen = wanted or sorted({actions[name] for name in found.names if name in actions})
     if not chosen:
         raise CommandError(
-            "none of the handlers is for an action in the database",
-            "deploy a workflow first, or name what to claim with --capability",
+            f"none of the handlers ({', '.join(found.names)}) is for an action in the database"
+            f" ({', '.join(sorted(actions)) or 'it has none'})",
+            _slips(found, actions)
+            or "deploy a workflow first, or name what to claim with --capability",
         )
+    _warn_of_unknown(chosen, set(actions.values()))
     everything = "*" in chosen
     missing = found.missing(
         name for name, capability in actions.items() if everything or capability in chosen
@@ -126,6 +160,24 @@ def _capabilities(client: PostgresClient, found: Handlers, wanted: list[str] | N
         named = ", ".join(f"{name} ({actions[name]})" for name in missing)
         raise CommandError(
             f"no handler for these actions (and their capability): {named}",
-            "add them to a --handlers module, or claim other capabilities with --capability",
+            _slips(found, {name: actions[name] for name in missing})
+            or "add them to a --handlers module, or claim other capabilities with --capability",
         )
     return chosen
+
+
+def _warn_of_unknown(chosen: list[str], known: set[str]) -> None:
+    for capability in chosen:
+        if capability != "*" and capability not in known:
+            near = did_you_mean(capability, known)
+            say(
+                f'warning: no action in the database asks for the capability "{capability}"'
+                + (f"; {near}" if near else "")
+            )
+
+
+def _slips(found: Handlers, actions: dict[str, str]) -> str | None:
+    """Returns a hint that sets handlers without an action against actions of a like name."""
+    pairs = ((name, did_you_mean(name, actions)) for name in found.names if name not in actions)
+    slips = [f'there is a handler for "{name}"; {near}' for name, near in pairs if near]
+    return " ".join(slips) or None

@@ -1,0 +1,130 @@
+"""Writes `docs/diagnostics.md`, and its copy in the package: `python -m compiler.diagnostics_page`.
+
+One section per code, made of `tests/corpus/err/<code>`: `fix.md`, and the first case there with
+its exact output. `--update` computes the outputs (`*.out`) anew first. A case is checked with the
+catalog `<case>.actions.yaml` beside it, else with that of the whole corpus.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager
+from pathlib import Path
+
+from compiler import codes, supported
+from compiler.pipeline import check_file
+from dsl.codes import SYNTAX_CODES, Code
+from dsl.render import render_text
+
+ROOT = Path(__file__).parents[1]
+CASES = ROOT / "tests" / "corpus" / "err"
+CATALOG = "../../corpus.actions.yaml"
+PAGES = (ROOT / "docs" / "diagnostics.md", ROOT / "compiler" / "diagnostics.md")
+ALL_CODES: tuple[Code, ...] = (*SYNTAX_CODES, *codes.COMPILER_CODES)
+
+WITHOUT_CASE = frozenset({codes.TOO_DEEP.code})
+"""The parser stops first (WF007), so that no file can show it."""
+
+_HEAD = """\
+# Diagnostics
+
+Everything `wf check` can say, by code. `wf explain WF104` prints one section. A warning is silenced
+by a comment in its line, `# wf: allow WF220`; an error never is.
+
+<!-- Written by `python -m compiler.diagnostics_page` from tests/corpus/err; edit there. -->
+"""
+
+_LEFT_OUT = """\
+## Rules left out
+
+Some rules that other linters have are not among these, because the language leaves no room for the
+fault: there are no jumps, so a node is never unreachable by a missing edge, no target dangles, and
+no join can name a branch that is not there; bodies are nested, so graphs have no cycles; only a
+reference stands in a placeholder, so text around a condition is a type error (WF212). Left out as
+matters of taste: missing descriptions, line width and indentation (`wf fmt` writes them), a
+`parallel` with one branch, unnamed nodes whose keys change when a node is inserted before them.
+Left out because a file alone cannot know: events that nobody sends, secrets in literals, sizes of
+payloads.
+"""
+
+
+def cases_of(code: str) -> list[Path]:
+    return sorted((CASES / code).glob("*.wf"))
+
+
+def case_output(path: Path) -> str:
+    """Returns what `wf check` says of a case, run in its own folder."""
+    own = path.with_suffix(".actions.yaml")
+    code = path.parent.name
+    catalogs = [own.name] if own.exists() else [CATALOG]
+    if code == codes.NO_CATALOG.code:
+        catalogs = []
+    with chdir(path.parent), _whole_language(code):
+        return render_text(check_file(path.name, catalogs).diagnostics)
+
+
+@contextmanager
+def _whole_language(code: str) -> Iterator[None]:
+    """Checks a case as if the engines ran everything, unless that is what it is about."""
+    tables: tuple[dict[object, str], ...] = (
+        supported.NOT_YET,  # type: ignore[assignment]
+        supported.CATALOG_NOT_YET,
+    )
+    held = [dict(table) for table in tables]
+    try:
+        if code != codes.NOT_YET.code:
+            for table in tables:
+                table.clear()
+        yield
+    finally:
+        for table, entries in zip(tables, held, strict=True):
+            table.clear()
+            table.update(entries)
+
+
+def page_text() -> str:
+    """Returns the page as it should be."""
+    return "\n".join([_HEAD, *map(_section, ALL_CODES), _LEFT_OUT])
+
+
+def _section(code: Code) -> str:
+    parts = [f"## {code.code} {code.title}\n"]
+    if code.severity == "warning":
+        parts.append("A warning.\n")
+    parts.append((CASES / code.code / "fix.md").read_text("utf-8"))
+    for path in cases_of(code.code)[:1]:
+        parts += _example(path)
+    return "\n".join(parts)
+
+
+def _example(path: Path) -> list[str]:
+    own = path.with_suffix(".actions.yaml")
+    shown = []
+    if path.stem != "not_utf8":
+        shown.append(_fenced("wf", path.read_text("utf-8")))
+        if own.exists():
+            shown.append(_fenced("yaml", own.read_text("utf-8")))
+    shown.append(_fenced("text", path.with_suffix(".out").read_text("utf-8")))
+    return shown
+
+
+def _fenced(language: str, text: str) -> str:
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    return f"{fence}{language}\n{text.rstrip()}\n{fence}\n"
+
+
+def main() -> None:
+    if "--update" in sys.argv[1:]:
+        for code in codes.COMPILER_CODES:
+            for path in cases_of(code.code):
+                path.with_suffix(".out").write_text(case_output(path), "utf-8", newline="\n")
+    text = page_text()
+    for page in PAGES:
+        page.write_text(text, "utf-8", newline="\n")
+
+
+if __name__ == "__main__":
+    main()

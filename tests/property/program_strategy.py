@@ -1,0 +1,271 @@
+"""Random workflows that are valid by construction, with a scripted result for every action.
+
+A program is drawn as text, top down. `_Scope` carries what a statement may use at its place: the
+variables it may read and write, the tasks that may have run before it. Inside PARALLEL branches and
+parallel iterations no outer variable may be written, which is what the compiler wants (S2.5). Lists
+of statements shrink to shorter ones and choices to the first, so that a failing program becomes a
+short and readable `.wf`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hypothesis import strategies as st
+
+from wfsql.testing.cases import IN_ORDER, REVERSE, Schedule
+
+MAX_DEPTH = 3
+CATALOG = """\
+actions:
+  - name: t.do
+    capability: t
+    result_codes: { 0: ok, 1: short, 2: long }
+"""
+
+_VARIABLES = ("v0", "v1", "v2")
+# Mostly integers, so that most programs come far; the rest is there to make the engines fail alike.
+_LITERALS = ("0", "1", "2", "3", "-1", "0", "1", "2", "1.0", "true", "null", '"a"', "[1, 2]")
+_INTEGERS = ("0", "1", "2", "3")
+_CODES = (*[0] * 14, 1, 2, 1, -1)
+
+
+@dataclass(frozen=True)
+class RandomProgram:
+    """A workflow, its input, what its actions answer by key, and the order they answer in."""
+
+    text: str
+    context: dict[str, Any]
+    results: dict[str, tuple[int, Any]]
+    schedule: Schedule
+
+
+@dataclass(frozen=True)
+class _Scope:
+    depth: int
+    readable: tuple[str, ...]
+    writable: tuple[str, ...]
+    tasks: tuple[str, ...] = ()
+    in_loop: bool = False
+    is_root_scope: bool = True
+
+
+@dataclass
+class _Writer:
+    """What is drawn so far; numbers make every name unique."""
+
+    draw: Any
+    count: int = 0
+    results: dict[str, tuple[int, Any]] = field(default_factory=dict)
+    collects: list[str] = field(default_factory=list)
+
+    def name(self, stem: str) -> str:
+        self.count += 1
+        return f"{stem}{self.count}"
+
+    def pick(self, *choices: Any) -> Any:
+        return self.draw(st.sampled_from(choices))
+
+    # -- expressions
+
+    def operand(self, scope: _Scope) -> str:
+        kinds = ["literal", "variable"]
+        if scope.tasks:
+            kinds += ["task", "code"]
+        if scope.in_loop:
+            kinds.append("index")
+        match self.pick(*kinds):
+            case "literal":
+                return str(self.pick(*_LITERALS))
+            case "variable":
+                return f"var.{self.pick(*scope.readable)}"
+            case "task":
+                return f"(ctx.task.{self.pick(*scope.tasks)}.output.v ?? 0)"
+            case "code":
+                return f"(ctx.task.{self.pick(*scope.tasks)}.resultCode ?? 9)"
+            case _:
+                return "ctx.index"
+
+    def expression(self, scope: _Scope) -> str:
+        operator = self.pick("", "", "", "+", "-", "*", "??", "+", "??", "==")
+        left = self.operand(scope)
+        if operator == "":
+            return left
+        # A literal may have a type that the compiler refuses here; a reference is of any type.
+        if operator != "??":
+            left = f"var.{self.pick(*scope.readable)}"
+        return f"({left} {operator} var.{self.pick(*scope.readable)})"
+
+    def condition(self, scope: _Scope) -> str:
+        name = f"var.{self.pick(*scope.readable)}"
+        other = self.pick(*_INTEGERS)
+        form = self.pick("{} == {}", "{} != {}", "{} < {}", "not {} == {}", "{} >= {} or false")
+        return str(form.format(name, other))
+
+    # -- statements
+
+    def block(
+        self, scope: _Scope, most: int = 3, indent: str = "  ", least: int = 1
+    ) -> tuple[str, _Scope]:
+        """Draws statements; returns them and the scope after them."""
+        text = ""
+        for _ in range(self.draw(st.integers(least, most))):
+            line, scope = self.statement(scope, indent)
+            text += line
+        return text, scope
+
+    def statement(self, scope: _Scope, indent: str) -> tuple[str, _Scope]:
+        simple = [self.action, self.action, self.action]
+        if scope.writable:
+            simple.append(self.assignment)
+        composite = [self.sequence, self.choice, self.parallel, self.each, self.repeat, self.switch]
+        if scope.writable:
+            composite.append(self.loop)
+        kinds = simple
+        if scope.depth < MAX_DEPTH:
+            kinds = [*simple, *composite, *composite] if scope.depth < 2 else [*simple, *composite]
+        if self.draw(st.integers(0, 24)) == 24:
+            kinds = [self.failure]
+        statement: tuple[str, _Scope] = self.pick(*kinds)(scope, indent)
+        return statement
+
+    def action(self, scope: _Scope, indent: str) -> tuple[str, _Scope]:
+        key = self.name("a")
+        code = self.pick(*_CODES)
+        self.results[key] = (code, {"v": self.draw(st.integers(0, 3))})
+        argument = self.expression(scope)
+        attributes = []
+        if self.pick(False, False, True):
+            attributes.append(f"priority {self.draw(st.integers(-1, 2))}")
+        if scope.writable and self.pick(False, True):
+            value = self.pick("out.v", "code", "out.v + 1", "out.missing ?? 7")
+            attributes.append(f"set {self.pick(*scope.writable)} = {value}")
+        tail = f" {{ {'  '.join(attributes)} }}" if attributes else ""
+        text = f"{indent}action {key} = t.do(x: {argument}){tail}\n"
+        return text, replace(scope, tasks=(*scope.tasks, key))
+
+    def assignment(self, scope: _Scope, indent: str) -> tuple[str, _Scope]:
+        name = self.pick(*scope.writable)
+        return f"{indent}set {name} = {self.expression(scope)}\n", scope
+
+    def failure(self, scope: _Scope, indent: str) -> tuple[str, _Scope]:
+        code = -self.draw(st.integers(1, 9))
+        name = self.pick(*scope.readable)
+        condition = self.condition(scope)
+        return f'{indent}if {condition} {{ fail {code} "v is ${{var.{name}}}" }}\n', scope
+
+    def sequence(self, scope: _Scope, indent: str) -> tuple[str, _Scope]:
+        body, after = self.block(replace(scope, depth=scope.depth + 1), 3, indent + "  ")
+        return f"{indent}sequence {{\n{body}{indent}}}\n", replace(scope, tasks=after.tasks)
+
+    def choice(self, scope: _Scope, indent: str) -> tuple[str, _Scope]:
+        inner = replace(scope, depth=scope.depth + 1)
+        then, after = self.block(inner, 2, indent + "  ")
+        text = f"{indent}if {self.condition(scope)} {{\n{then}{indent}}}"
+        tasks = after.tasks
+        if self.pick(False, True):
+            other, after_other = self.block(inner, 2, indent + "  ")
+            text += f" else {{\n{other}{indent}}}"
+            tasks = tuple(dict.fromkeys([*tasks, *after_other.tasks]))
+        return text + "\n", replace(scope, tasks=tasks)
+
+    def switch(self, scope: _Scope, indent: str) -> tuple[str, _Scope]:
+        inner = replace(scope, depth=scope.depth + 1)
+        one, after = self.block(inner, 1, indent + "    ")
+        two, after_two = self.block(inner, 1, indent + "    ")
+        subject = f"var.{self.pick(*scope.readable)}"
+        deeper = indent + "  "
+        default = self.pick(*[f"{deeper}default {{ }}\n"] * 5, "")
+        text = (
+            f"{indent}switch {subject} {{\n{deeper}case 0, 1 {{\n{one}{deeper}}}\n"
+            f'{deeper}case 2, "a" {{\n{two}{deeper}}}\n{default}{indent}}}\n'
+        )
+        tasks = tuple(dict.fromkeys([*after.tasks, *after_two.tasks]))
+        return text, replace(scope, tasks=tasks)
+
+    def parallel(self, scope: _Scope, indent: str) -> tuple[str, _Scope]:
+        inner = replace(scope, depth=scope.depth + 1, writable=(), is_root_scope=False)
+        text, tasks = "", scope.tasks
+        for _ in range(self.draw(st.integers(2, 3))):
+            local = self.name("l")
+            branch_scope = replace(inner, readable=(*inner.readable, local), writable=(local,))
+            body, after = self.block(branch_scope, 2, indent + "    ")
+            literal = self.pick(*_LITERALS)
+            text += (
+                f"{indent}  sequence {{\n{indent}    var {local} : any = {literal}\n"
+                f"{body}{indent}  }}\n"
+            )
+            tasks = tuple(dict.fromkeys([*tasks, *after.tasks]))
+        limit = self.pick("", "", " limit 1", " limit 2")
+        return f"{indent}parallel{limit} {{\n{text}{indent}}}\n", replace(scope, tasks=tasks)
+
+    def each(self, scope: _Scope, indent: str) -> tuple[str, _Scope]:
+        item, collected = self.name("i"), self.name("c")
+        spread = self.pick("", " parallel", " parallel 2", "")
+        local = self.name("l")
+        writable = (*scope.writable, local) if spread == "" else (local,)
+        inner = replace(
+            scope,
+            depth=scope.depth + 1,
+            readable=(*scope.readable, item, local),
+            writable=writable,
+            in_loop=True,
+            is_root_scope=False,
+        )
+        body, after = self.block(inner, 2, indent + "  ")
+        source = self.pick(
+            "var.items", "[0, 1]", "[2, 0, 1]", "[]", "[1, null, 2]", "var.items", "var.v0"
+        )
+        collect = ""
+        if self.pick(False, True):
+            collect = f"{indent}  collect {collected} = {self.expression(inner)}\n"
+            if scope.is_root_scope:
+                self.collects.append(collected)
+        text = (
+            f"{indent}foreach {item} in {source}{spread} {{\n"
+            f"{indent}  var {local} : any = var.{item}\n{body}{collect}{indent}}}\n"
+        )
+        return text, scope if spread else replace(scope, tasks=after.tasks)
+
+    def repeat(self, scope: _Scope, indent: str) -> tuple[str, _Scope]:
+        counter = self.name("n")
+        inner = replace(
+            scope,
+            depth=scope.depth + 1,
+            readable=(*scope.readable, counter),
+            in_loop=True,
+            is_root_scope=False,
+        )
+        body, after = self.block(inner, 2, indent + "  ")
+        count = self.pick("2", "0", "1", "var.v1")
+        text = f"{indent}repeat {count} as {counter} {{\n{body}{indent}}}\n"
+        return text, replace(scope, tasks=after.tasks)
+
+    def loop(self, scope: _Scope, indent: str) -> tuple[str, _Scope]:
+        name = self.pick(*scope.writable)
+        inner = replace(scope, depth=scope.depth + 1, in_loop=True, is_root_scope=False)
+        body, after = self.block(inner, 1, indent + "  ")
+        step = f"{indent}  set {name} = var.{name} + 1\n"
+        most = self.pick(" max 9", " max 9", "", " max 2")
+        text = f"{indent}while var.{name} < 3{most} {{\n{body}{step}{indent}}}\n"
+        return text, replace(scope, tasks=after.tasks)
+
+
+@st.composite
+def programs(draw: Any) -> RandomProgram:
+    """Draws a workflow `w` of all node types but WAIT_EVENT."""
+    writer = _Writer(draw)
+    body, _ = writer.block(_Scope(0, _VARIABLES, _VARIABLES), 6, least=2)
+    declared = "".join(
+        f"  var {name} : any = {writer.pick('0', '1', '2')}\n" for name in _VARIABLES
+    )
+    outputs = "".join(f" {name} = var.{name}," for name in (*_VARIABLES, *writer.collects))
+    text = (
+        f"workflow w {{\n  input {{ items : list<any> = [1, 2, 3] }}\n{declared}"
+        f"  output {{{outputs} }}\n{body}}}\n"
+    )
+    context = draw(st.sampled_from([{}, {"items": []}, {"items": [0, "a"]}]))
+    seeds = st.integers(0, 99).map(lambda seed: Schedule(kind="seed", seed=seed))
+    schedule = draw(st.one_of(st.just(IN_ORDER), st.just(REVERSE), seeds))
+    return RandomProgram(text, context, writer.results, schedule)

@@ -146,8 +146,8 @@ def loads(text: str) -> JsonValue:
 def read_stored(text: str) -> JsonValue:
     """Parses a document that a database or a runner wrote, such as a trace or a task's input.
 
-    It is no door: what is stored has passed one, and a document that holds several stored values may
-    be larger and deeper than each of them may be.
+    It is no door: what is stored has passed one, and a document that holds several stored values
+    may be larger and deeper than each of them may be.
 
     Raises:
       json.JSONDecodeError: not JSON.

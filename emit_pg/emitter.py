@@ -10,6 +10,8 @@ Run twice, the script inserts nothing: rows of a version are only inserted while
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 
 from compiler.emit import writer
@@ -51,15 +53,23 @@ def emit(spec: GraphSpec, *, activate: bool = True, update_actions: bool = False
     Raises:
       compiler.json_values.UnstorableValue: a value that no database can store.
     """
-    plan = plan_deploy(spec)
-    statements = [
-        BEGIN,
-        *writer.write_inserts(DIALECT, plan),
-        _notes(plan),
-        _publish(plan, activate=activate, update_actions=update_actions),
-        "commit;",
-    ]
-    return writer.header(DIALECT, plan) + "\n\n" + "\n\n".join(statements) + "\n"
+    return emit_all([spec], activate=activate, update_actions=update_actions)
+
+
+def emit_all(
+    specs: Sequence[GraphSpec], *, activate: bool = True, update_actions: bool = False
+) -> str:
+    """Returns one script that deploys several workflows in one transaction: all or none."""
+    plans = [plan_deploy(spec) for spec in specs]
+    statements = [BEGIN]
+    for plan in plans:
+        statements += [
+            *writer.write_inserts(DIALECT, plan),
+            _notes(plan),
+            _publish(plan, activate=activate, update_actions=update_actions),
+        ]
+    headers = [writer.header(DIALECT, plan) for plan in plans]
+    return "\n".join(headers) + "\n\n" + "\n\n".join([*statements, "commit;"]) + "\n"
 
 
 def _call(routine: str, arguments: dict[str, exp.Expr]) -> exp.Expr:

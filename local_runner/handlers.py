@@ -208,7 +208,8 @@ def _failure(message: str) -> Outcome:
 
 
 def _described(error: BaseException) -> str:
-    text = str(error)
+    # A SyntaxError's own text repeats the place, which stands behind it.
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
     name = type(error).__name__
     return f"{name}: {text}" if text else name
 

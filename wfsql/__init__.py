@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from compiler.pipeline import check_file as check_file
     from compiler.pipeline import compile_file as compile_file
-
     from compiler.spec import GraphSpec as GraphSpec
     from compiler.spec import dump_spec as dump_spec
     from compiler.spec import parse_spec as parse_spec
+    from local_runner.command_handlers import command as command
     from local_runner.engine import LocalWorkflowEngine as LocalWorkflowEngine
     from local_runner.engine import RunResult as RunResult
     from local_runner.handlers import Handlers as Handlers
@@ -33,6 +33,7 @@ _HOMES = {
     "TaskContext": "local_runner.handlers",
     "action": "local_runner.handlers",
     "check_file": "compiler.pipeline",
+    "command": "local_runner.command_handlers",
     "compile_file": "compiler.pipeline",
     "dump_spec": "compiler.spec",
     "load_handlers": "local_runner.handlers",
@@ -48,6 +49,7 @@ __all__ = [
     "TaskContext",
     "action",
     "check_file",
+    "command",
     "compile_file",
     "dump_spec",
     "load_handlers",

@@ -383,10 +383,11 @@ def _table(runs: list[Run]) -> Any:
 def _compare(client: PostgresClient, run: Run) -> bool | None:
     """Returns whether both traces agree, None for what only a database can run."""
     context = json_values.loads(run.input_file.read_text(encoding="utf-8"))
-    local = _run_locally(run.example, context)
+    # One id for both engines, so that what they make of it is equal.
+    local = _run_locally(run.example, context, run.instance_id)
     if local is None:
         return None
-    in_database = json_values.loads(_good(client.trace(run.instance_id)))
+    in_database = json_values.read_stored(_good(client.trace(run.instance_id)))
     found = differences(in_database, local.trace)
     for place, left, right in found[:20]:
         print(f"{run.title}: {place}\n  - PostgreSQL: {left}\n  + local:      {right}")
@@ -395,12 +396,13 @@ def _compare(client: PostgresClient, run: Run) -> bool | None:
     return not found
 
 
-def _run_locally(example: Example, context: Any) -> RunResult | None:
+def _run_locally(example: Example, context: Any, instance_id: int) -> RunResult | None:
     """Runs an example in this process; None when it waits for events."""
     handlers = load_all([str(example.handlers)])
     if isinstance(handlers, HandlerError):
         raise DemoFailed(handlers.message)
-    result = LocalWorkflowEngine(example.spec, handlers, parallel_workers=4).run(context)
+    engine = LocalWorkflowEngine(example.spec, handlers, parallel_workers=4)
+    result = engine.run(context, instance_id=str(instance_id))
     if isinstance(result, WaitEventUnsupported):
         return None
     if not isinstance(result, RunResult):

@@ -219,13 +219,18 @@ def _say_error(message: str, hint: str | None) -> None:
     say_error(message, hint)
 
 
+def _first_line(error: Exception) -> str:
+    lines = str(error).splitlines()
+    return lines[0] if lines else "no message"
+
+
 def _report_fault(error: Exception) -> int:
     if os.environ.get("WF_DEBUG") == "1":
         import traceback
 
         traceback.print_exc()
     _say_error(
-        f"this is a fault of wfsql: {type(error).__name__}: {error}",
+        f"this is a fault of wfsql: {type(error).__name__}: {_first_line(error)}",
         "please report it with the command you ran; WF_DEBUG=1 shows where it happened",
     )
     return EXIT_OUR_FAULT

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from dsl.plain import plain
+from dsl.plain import UNSAFE, plain
 
 STATUS_STYLES = {
     "SUCCEEDED": "green",
@@ -41,6 +41,25 @@ def say_error(message: str, hint: str | None = None) -> None:
 def write(text: str) -> None:
     """Writes a document to stdout, ending in a newline."""
     sys.stdout.write(text if text.endswith("\n") else text + "\n")
+
+
+def write_json(value: object, *, indent: int | None = None) -> None:
+    """Writes a value to stdout as JSON whose strings no terminal acts upon.
+
+    What would reorder or hide text, or begin a control sequence, is written as `\\u202e`: the value
+    is the same for a program.
+    """
+    from compiler import json_values
+
+    write(safe_json(json_values.dumps(value, indent=indent)))
+
+
+def safe_json(text: str) -> str:
+    """Returns JSON text with every character that is unsafe on a terminal escaped."""
+    # A line end stands between values; inside a string JSON has escaped it already.
+    return "\n".join(
+        UNSAFE.sub(lambda found: f"\\u{ord(found.group()):04x}", line) for line in text.split("\n")
+    )
 
 
 def one_line(text: str) -> str:

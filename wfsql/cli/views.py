@@ -8,7 +8,15 @@ from typing import Any
 
 from compiler import json_values
 from runtime_sql.connection import ExecutionRow, Instance
-from wfsql.cli.output import Crop, say, short_time, table_width, terminal_width, write, write_table
+from wfsql.cli.output import (
+    Crop,
+    say,
+    short_time,
+    table_width,
+    terminal_width,
+    write_json,
+    write_table,
+)
 
 _CROPS = {"KEY": Crop(8), "WORKFLOW": Crop(12), "AT": Crop(12, keep="end")}
 _DROPS = ("ENDED", "VERSION")
@@ -52,7 +60,7 @@ def output_value(found: Instance, names: Sequence[str]) -> Any:
     """Returns the output document, its entries in the order of `names`."""
     if found.output_json is None:
         return None
-    document = json_values.loads(found.output_json)
+    document = json_values.read_stored(found.output_json)
     if not isinstance(document, dict):
         return document
     order = [name for name in names if name in document]
@@ -103,7 +111,7 @@ def say_outcome(found: Instance, output_names: Sequence[str] = ()) -> None:
         if found.error_path and not found.error_message.startswith(f"{found.error_path}: "):
             say(f"  at {found.error_path}")
     if found.output_json is not None:
-        write(json_values.dumps(output_value(found, output_names), indent=2))
+        write_json(output_value(found, output_names), indent=2)
 
 
 def write_instances(found: Sequence[Instance]) -> None:

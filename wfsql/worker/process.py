@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from threading import Event, Lock, Thread, local
 
 from runtime_sql.connection import Heartbeat, Task
-from runtime_sql.failures import ApiError, DatabaseProblem, Failure
+from runtime_sql.failures import ApiError, DatabaseProblem, Failure, first_line
 from wfsql.worker.link import Connect, Link
 
 _SHORTEST_PAUSE_SECONDS = 0.005
@@ -219,13 +219,17 @@ class Worker:
 
     def _hand_in(self, held: _InHand, outcome: Outcome, took: float) -> None:
         s, task = self._settings, held.task
-        answer = self._own_link().call(
-            lambda client: client.submit_result(
-                task, s.worker_id, s.token, outcome.code, outcome.output_json, outcome.message
-            ),
-            patience_seconds=s.lease_seconds,
-            insist=True,
-        )
+        try:
+            answer = self._own_link().call(
+                lambda client: client.submit_result(
+                    task, s.worker_id, s.token, outcome.code, outcome.output_json, outcome.message
+                ),
+                patience_seconds=s.lease_seconds,
+                insist=True,
+            )
+        except Exception as error:
+            # What one instance makes of its result must not end a worker that serves them all.
+            answer = ApiError(0, first_line(error))
         name = f"{task.path} ({task.instance_id}) {task.action}"
         if isinstance(answer, ApiError | DatabaseProblem):
             self._submit_failed(task, name, answer)

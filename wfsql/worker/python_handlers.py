@@ -21,7 +21,7 @@ def invoke_with(handlers: Handlers) -> Invoke:
         if handlers.missing((task.action,)):
             return None
         context = TaskContext(task.path, task.attempt, str(task.instance_id), cancelled)
-        outcome = handlers.invoke(task.action, json_values.loads(task.input_json), context)
+        outcome = handlers.invoke(task.action, json_values.read_stored(task.input_json), context)
         output = None if outcome.output is None else json_values.dumps(outcome.output)
         return Outcome(outcome.code, output, outcome.message)
 

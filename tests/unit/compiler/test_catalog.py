@@ -69,8 +69,12 @@ REFUSED = [
         "actions: [{name: a, input: «{type: strin}»}]",
         None,
     ),
-    ("timeout", "WF090", "actions: [{name: a, «timeout»: 3s}]", None),
-    ("dispatch", "WF090", "actions: [{name: a, «dispatch»: {max_per_worker: 1}}]", None),
+    (
+        "sensitive",
+        "WF090",
+        'actions: [{name: a, «sensitive»: ["/card"]}]',
+        "`sensitive` in a catalog is not supported yet",
+    ),
 ]
 
 

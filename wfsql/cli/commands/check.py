@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from wfsql.cli.arguments import Parser
 from wfsql.cli.findings import count_text, show_diagnostics
-from wfsql.cli.output import counted
+from wfsql.cli.output import counted, write_json
 
 if TYPE_CHECKING:
     from compiler.pipeline import CheckResult
@@ -79,10 +79,9 @@ def _check(file: str, catalogs: list[str] | None) -> CheckResult:
 
 def _write(found: list[Diagnostic], format_: str, file_count: int) -> None:
     if format_ == "json":
-        from compiler import json_values
         from dsl.render import render_data
 
-        sys.stdout.write(json_values.dumps(render_data(found), indent=2) + "\n")
+        write_json(render_data(found), indent=2)
         return
     if format_ == "sarif":
         sys.stdout.write(_sarif(found))

@@ -16,6 +16,7 @@ from wfsql.cli.sources import (
     WorkflowOption,
     compile_specs,
     deploy_script,
+    files_read,
     pick_workflow,
 )
 
@@ -35,7 +36,10 @@ def command(
     catalog: CatalogOption = None,
     workflow: WorkflowOption = None,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help="Not to stdout.")
+        str | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write to this file instead of stdout."
+        ),
     ] = None,
     check: Annotated[
         bool,
@@ -61,7 +65,7 @@ def command(
     if output is None or output == "-":
         write(text)
     else:
-        save(output, text)
+        save(output, text, inputs=files_read(file, catalog))
     return 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runtime_sql.installer import install
 from wfsql.cli.database import JsonOption, UrlOption, good, need_url
-from wfsql.cli.output import say, write
+from wfsql.cli.output import say, write_json
 
 
 def command(url: UrlOption = None, json: JsonOption = False) -> int:
@@ -17,9 +17,7 @@ def command(url: UrlOption = None, json: JsonOption = False) -> int:
     """
     done = good(install(need_url(url)))
     if json:
-        from compiler import json_values
-
-        write(json_values.dumps({"version": done.version, "changed": done.changed}))
+        write_json({"version": done.version, "changed": done.changed})
         return 0
     state = "is installed" if done.changed else "was there already; nothing changed"
     say(f"runtime version {done.version} {state}")

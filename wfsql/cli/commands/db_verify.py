@@ -6,7 +6,7 @@ from runtime_sql.failures import NO_RUNTIME
 from runtime_sql.installer import installed_version, missing_objects
 from runtime_sql.scripts import RUNTIME_VERSION
 from wfsql.cli.database import JsonOption, UrlOption, good, need_url, stop_with
-from wfsql.cli.output import say, say_error, write
+from wfsql.cli.output import say, say_error, write_json
 
 
 def command(url: UrlOption = None, json: JsonOption = False) -> int:
@@ -14,7 +14,6 @@ def command(url: UrlOption = None, json: JsonOption = False) -> int:
 
     Example:  wf db verify --url postgresql://me@localhost/orders
     """
-    from compiler import json_values
 
     target = need_url(url)
     version = good(installed_version(target))
@@ -24,7 +23,7 @@ def command(url: UrlOption = None, json: JsonOption = False) -> int:
     fits = version == RUNTIME_VERSION and not missing
     if json:
         report = {"version": version, "expected": RUNTIME_VERSION, "missing": list(missing)}
-        write(json_values.dumps(report | {"ok": fits}))
+        write_json(report | {"ok": fits})
         return 0 if fits else 1
     if version != RUNTIME_VERSION:
         say_error(

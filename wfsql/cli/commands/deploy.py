@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from compiler import json_values
 from wfsql.cli.database import JsonOption, UrlOption, good, open_client
-from wfsql.cli.output import say, write
-from wfsql.cli.sources import CatalogOption, compile_specs, deploy_script
+from wfsql.cli.output import say, write_json
+from wfsql.cli.sources import CatalogOption, compile_specs
 
 if TYPE_CHECKING:
     from compiler.spec import GraphSpec
@@ -34,29 +33,32 @@ def command(
     ] = False,
     json: JsonOption = False,
 ) -> int:
-    """Compile a file and put its workflows into a database, each as a new version.
+    """Compile a file and put its workflows into a database, each as a new version: all or none.
 
     Content that is there already changes nothing but becomes the active version again.
 
     Example:  wf deploy order.wf --url postgresql://me@localhost/orders
     """
     specs = compile_specs(file, catalog)
-    scripts = [
-        deploy_script(spec, activate=not no_activate, update_actions=update_actions)
-        for spec in specs
-    ]
+    from emit_pg.emitter import emit_all
+
+    script = emit_all(specs, activate=not no_activate, update_actions=update_actions)
     client = open_client(url)
-    reports = [_deploy(client, s, text) for s, text in zip(specs, scripts, strict=True)]
+    before = [_version(client, spec) for spec in specs]
+    good(client.run_script(script))
+    reports = [_report(client, *pair) for pair in zip(specs, before, strict=True)]
     if json:
-        write(json_values.dumps(reports))
+        write_json(reports)
     return 0
 
 
-def _deploy(client: PostgresClient, spec: GraphSpec, script: str) -> dict[str, object]:
+def _version(client: PostgresClient, spec: GraphSpec) -> int | None:
+    return good(client.deployed_version(spec.name, spec.content_hash()))
+
+
+def _report(client: PostgresClient, spec: GraphSpec, before: int | None) -> dict[str, object]:
     content_hash = spec.content_hash()
-    before = good(client.deployed_version(spec.name, content_hash))
-    good(client.run_script(script))
-    version = good(client.deployed_version(spec.name, content_hash))
+    version = _version(client, spec)
     state = "is deployed" if before is None else "was there already"
     say(f"{spec.name} version {version} ({content_hash[:12]}) {state}")
     return {

@@ -9,7 +9,7 @@ import typer
 from compiler import json_values
 from wfsql.cli.context import parse_json
 from wfsql.cli.database import JsonOption, UrlOption, good, open_client
-from wfsql.cli.output import counted, did_you_mean, say, write
+from wfsql.cli.output import counted, did_you_mean, say, write_json
 
 
 def command(
@@ -49,7 +49,7 @@ def command(
             "applied_count": sent.applied_count,
             "ignored_count": sent.ignored_count,
         }
-        write(json_values.dumps(report))
+        write_json(report)
     else:
         again = ", seen before" if sent.duplicate else ""
         waits = counted(sent.applied_count, "wait")

@@ -37,8 +37,9 @@ def run(arguments: Sequence[str]) -> int:
         write(text)
     else:
         from wfsql.cli.files import save
+        from wfsql.cli.sources import files_read
 
-        save(options.output, text)
+        save(options.output, text, inputs=files_read(options.file))
     return 0
 
 
@@ -58,7 +59,9 @@ def _parser() -> Parser:
         help="A tree of lines (the default), Graphviz, Mermaid, or an SVG that stands alone.",
     )
     parser.add_argument("--workflow", metavar="NAME", help="One of several in the file.")
-    parser.add_argument("-o", "--output", metavar="FILE", help="Not to stdout.")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="Write to this file instead of stdout."
+    )
     return parser
 
 

@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from compiler import json_values
 from wfsql.cli.database import JsonOption, UrlOption, good, open_client
-from wfsql.cli.output import say, write
+from wfsql.cli.output import say, write_json
 from wfsql.cli.views import instance_json, write_instances
 
 
@@ -34,7 +33,7 @@ def command(
         rows = [instance_json(each) for each in found]
         for row in rows:
             del row["output"]  # a list does not carry documents; "wf show" does
-        write(json_values.dumps(rows))
+        write_json(rows)
     elif found:
         write_instances(found)
     else:

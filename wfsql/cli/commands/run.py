@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,10 +19,17 @@ from wfsql.cli.context import (
     read_text,
 )
 from wfsql.cli.database import JsonOption
+from wfsql.cli.files import check_writable
 from wfsql.cli.handlers import HandlersOption, load
 from wfsql.cli.main import EXIT_INTERRUPTED, CommandError, wrong_use
-from wfsql.cli.output import one_line, say, write
-from wfsql.cli.sources import CatalogOption, WorkflowOption, compile_specs, pick_workflow
+from wfsql.cli.output import one_line, safe_json, say, write, write_json
+from wfsql.cli.sources import (
+    CatalogOption,
+    WorkflowOption,
+    compile_specs,
+    files_read,
+    pick_workflow,
+)
 
 if TYPE_CHECKING:
     from compiler.spec import GraphSpec
@@ -64,7 +72,7 @@ def command(
     timeline: Annotated[
         str | None, typer.Option(metavar="FILE", help="Write who was busy when there, as SVG.")
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
     json: JsonOption = False,
 ) -> int:
     """Run a workflow in this process, with Python handlers, and write its output.
@@ -78,6 +86,10 @@ def command(
     start = read_context(context, context_file)
     if force_rerun:
         start = start | {"forceRerun": True}
+    reads = files_read(file, catalog, context_file, *(handlers or ()))
+    for written in (trace, timeline):
+        if written not in (None, "-"):
+            check_writable(str(written), inputs=reads)
     spec = pick_workflow(compile_specs(file, catalog), workflow, file)
     if dry_run:
         _refuse_with_dry_run({"--journal": journal, "--timeline": timeline})
@@ -85,13 +97,13 @@ def command(
     if results is not None:
         raise wrong_use("--results needs --dry-run", "handlers give the results of a real run")
     result = _run(spec, start, handlers, parallel_workers, journal, quiet or json)
+    _report(spec.name, result, json)
     if trace is not None:
-        _save(trace, json_values.dumps(result.trace, indent=2) + "\n")
+        _save(trace, json_values.dumps(result.trace, indent=2) + "\n", reads)
     if timeline is not None:
         from local_runner.timeline_svg import timeline_svg
 
-        _save(timeline, timeline_svg(result.timeline))
-    _report(spec.name, result, json)
+        _save(timeline, timeline_svg(result.timeline), reads)
     if result.status == "CANCELLED":
         return EXIT_INTERRUPTED
     return 0 if result.status == "SUCCEEDED" else 1
@@ -151,23 +163,23 @@ def _report(name: str, result: RunResult | DryRunResult, as_json: bool) -> None:
     error = result.trace["error"]
     if as_json:
         report = {"workflow": name, "status": result.status, "output": result.output}
-        write(json_values.dumps(report | {"error": error}))
+        write_json(report | {"error": error})
         return
     say(f"{name}: {result.status}")
     if error is not None:
         code = error["engine_code"] if error["code"] is None else error["code"]
         say(f"error {code}: {error['message']}")
     if result.output is not None:
-        write(json_values.dumps(result.output, indent=2))
+        write_json(result.output, indent=2)
 
 
-def _save(name: str, text: str) -> None:
+def _save(name: str, text: str, reads: Iterable[Path] = ()) -> None:
     from wfsql.cli.files import save
 
     if name == "-":
-        sys.stdout.write(text)
+        write(safe_json(text))
     else:
-        save(name, text)
+        save(name, text, inputs=reads)
 
 
 # Dry run ----------------------------------------------------------------------------------------
@@ -194,7 +206,7 @@ def _dry_run(
     if trace is not None:
         _save(trace, json_values.dumps(result.trace, indent=2) + "\n")
     if as_json:
-        write(json_values.dumps(_dry_document(spec.name, result)))
+        write_json(_dry_document(spec.name, result))
     else:
         for step in result.steps:
             again = f"  attempt {step.attempt}" if step.attempt > 1 else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from compiler import json_values
 from runtime_sql.connection import ExecutionRow
 from wfsql.cli.database import (
     INSTANCES_HINT,
@@ -12,7 +11,7 @@ from wfsql.cli.database import (
     good,
     open_client,
 )
-from wfsql.cli.output import Crop, write, write_table
+from wfsql.cli.output import Crop, write, write_json, write_table
 from wfsql.cli.views import instance_json, node_json, say_outcome, took_ms, write_instances
 
 _CROPS = {
@@ -37,7 +36,7 @@ def command(
     names = good(client.output_names(instance_id))
     if json:
         nodes = [node_json(row) for row in rows]
-        write(json_values.dumps(instance_json(found, names) | {"nodes": nodes}))
+        write_json(instance_json(found, names) | {"nodes": nodes})
         return 0
     write_instances([found])
     write("")

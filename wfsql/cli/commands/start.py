@@ -15,7 +15,7 @@ from wfsql.cli.context import ContextFileOption, ContextOption, read_context
 from wfsql.cli.database import JsonOption, UrlOption, good, open_client
 from wfsql.cli.inputs import right_form, unknown_keys
 from wfsql.cli.main import CommandError
-from wfsql.cli.output import say, write
+from wfsql.cli.output import say, write, write_json
 from wfsql.cli.views import ENDED, instance_json, say_outcome
 
 _FIRST_LOOK_SECONDS = 0.02
@@ -84,7 +84,7 @@ def command(
     if json:
         found = good(client.get_instance(made.instance_id))
         names = good(client.output_names(made.instance_id))
-        write(json_values.dumps(instance_json(found, names) | {"created": made.created}))
+        write_json(instance_json(found, names) | {"created": made.created})
     else:
         write(str(made.instance_id))
     return 0
@@ -107,7 +107,7 @@ def _wait_and_report(client: PostgresClient, workflow: str, instance_id: int, as
         raise
     names = good(client.output_names(instance_id))
     if as_json:
-        write(json_values.dumps(instance_json(found, names)))
+        write_json(instance_json(found, names))
     else:
         say_outcome(found, names)
     return 0 if found.status == "SUCCEEDED" else 1

@@ -14,7 +14,7 @@ from wfsql.cli.files import save
 from wfsql.cli.findings import show_diagnostics
 from wfsql.cli.handlers import HandlersOption, load
 from wfsql.cli.main import CommandError, wrong_use
-from wfsql.cli.output import say, write
+from wfsql.cli.output import say, write, write_json
 from wfsql.cli.sources import CatalogOption, WorkflowOption, compile_specs, pick_workflow
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def _report(results: list[CaseResult], coverage: bool, junit: str | None, as_jso
     if junit is not None:
         save(junit, junit_of(results))
     if as_json:
-        write(json_values.dumps(json_of(results, measured), indent=2))
+        write_json(json_of(results, measured), indent=2)
         return
     if measured:
         write(coverage_text(measured))

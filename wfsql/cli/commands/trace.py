@@ -13,7 +13,7 @@ from wfsql.cli.database import (
     good,
     open_client,
 )
-from wfsql.cli.output import Crop, cropped, say, write, write_table
+from wfsql.cli.output import Crop, cropped, say, write_json, write_table
 
 _OUTPUT_CELLS = 60
 _CROPS = {"OUTPUT": Crop(12), "PATH": Crop(20, keep="end"), "TYPE": Crop(6)}
@@ -31,9 +31,9 @@ def command(
     Example:  wf trace 17 --json > run.json
     """
     text = good(open_client(url).trace(instance_id), INSTANCES_HINT)
-    document = json_values.loads(text)
+    document = json_values.read_stored(text)
     if json:
-        write(json_values.dumps(document, indent=2))
+        write_json(document, indent=2)
         return 0
     say(f"{document['workflow']}: {document['status']}")
     columns = ("PATH", "TYPE", "STATUS", "CODE", "OUTPUT")

@@ -172,12 +172,16 @@ class _Check:
         seen: dict[str, Span] = {}
         for model in models:
             name = model.workflow.name
-            if name.text in seen:
+            # Names that differ only in case are one name on a case-insensitive server (R19).
+            folded = name.text.lower()
+            first = seen.setdefault(folded, name.span)
+            if first is not name.span:
+                other = source.text[first.start : first.end]
                 message = f'workflow "{name.text}" is declared twice in this file'
-                first = seen[name.text]
+                if other != name.text:
+                    message = f'workflow "{name.text}" differs from "{other}" only in case'
                 code = codes.DUPLICATE_WORKFLOW
                 self._found.append(finding(source, code, name.span, message, "rename one", first))
-            seen.setdefault(name.text, name.span)
             if imports is not None:
                 imported = {name: items[0].span for name, items in imports.origins.items()}
                 for alias in model.workflow.types:

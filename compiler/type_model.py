@@ -120,10 +120,12 @@ class TypeResolver:
         return Type("object", fields=tuple(fields))
 
     def _no_duplicates(self, values: tuple[str, ...], span: Span) -> None:
-        for position, value in enumerate(values):
-            if value in values[:position]:
+        seen: set[str] = set()
+        for value in values:
+            if value in seen:
                 self._report("duplicate", span, value)
                 return
+            seen.add(value)
 
     def _named(self, name: str, span: Span, depth: int) -> Type:
         if name in self._aliases:

@@ -265,9 +265,7 @@ class Builder:
         return nodes.ObjectType(fields=_all(c, nodes.FieldType), span=span)
 
     def enum_type(self, c: Children, span: Span) -> nodes.EnumType:
-        if isinstance(c[0], nodes.EnumType):
-            return nodes.EnumType(values=(*c[0].values, c[2].value), span=span)
-        return nodes.EnumType(values=(c[0].value,), span=span)
+        return nodes.EnumType(values=tuple(token.value for token in c[::2]), span=span)
 
     def field(self, c: Children, _span: Span) -> nodes.FieldType:
         return nodes.FieldType(

@@ -19,6 +19,7 @@ MOST_SHOWN = 20  # findings of one text rendering
 _TAB = 4
 _WIDEST = 120  # columns of a source line that are shown
 _BEFORE = 60  # columns kept before the place when a line is cut
+_WINDOW = 400  # characters looked at on either side of a place; some have no width
 
 
 def render_text(diagnostics: Iterable[Diagnostic], most: int = MOST_SHOWN) -> str:
@@ -101,20 +102,31 @@ def _excerpts(found: Diagnostic) -> list[str]:
 
 
 def _excerpt(source: SourceFile, span: Span, sign: str) -> tuple[str, str]:
-    """The shown line and the carets under it; a span over several lines is marked to its end."""
+    """The shown line and the carets under it; a span over several lines is marked to its end.
+
+    Only a window of the line around the place is looked at, whatever the length of the line: what
+    lies farther off than `_WINDOW` characters could not be shown anyway.
+    """
     place = source.position(span.start)
-    line = source.line_text(place.line)
-    start = place.column - 1
-    end = max(start, min(start + (span.end - span.start), len(line)))
-    before, middle, after = _shown(line[:start]), _shown(line[start:end]), _shown(line[end:])
-    if (excess := _width(before) - _BEFORE) > 0 and _width(before + middle + after) > _WIDEST:
+    line_start, span_start = place.offset - place.column + 1, place.offset
+    line_end = source.line_end(place.line)
+    span_end = max(span_start, min(span.end, line_end))
+    low, high = max(line_start, span_start - _WINDOW), min(line_end, span_start + _WINDOW)
+    text = source.text
+    before = _shown(text[low:span_start])
+    middle = _shown(text[span_start : min(span_end, high)])
+    after = _shown(text[span_end:high])
+    width = _width(before)
+    excess = width - _BEFORE
+    if excess > 0 and (low > line_start or width + _width(middle + after) > _WIDEST):
         before = "…" + _cut_left(before, excess)
-    room = _WIDEST - _width(before)
+        width = _width(before)
+    room = _WIDEST - width
     if _width(middle) > room:
         middle, after = _cut_right(middle, room), "…"
-    elif _width(middle + after) > room:
+    elif _width(middle + after) > room or (high < line_end and after):
         after = _cut_right(after, room - _width(middle)) + "…"
-    return before + middle + after, " " * _width(before) + sign * max(1, _width(middle))
+    return before + middle + after, " " * width + sign * max(1, _width(middle))
 
 
 def _shown(text: str) -> str:
@@ -128,16 +140,20 @@ def _width(text: str) -> int:
 
 
 def _char_width(char: str) -> int:
+    if char.isascii():
+        return 1
     if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
 
 
 def _cut_left(text: str, excess: int) -> str:
-    while text and excess >= 0:
-        excess -= _char_width(text[0])
-        text = text[1:]
-    return text
+    """Returns the text without a little more than `excess` columns at its beginning."""
+    for i, char in enumerate(text):
+        if excess < 0:
+            return text[i:]
+        excess -= _char_width(char)
+    return ""
 
 
 def _cut_right(text: str, room: int) -> str:

@@ -37,22 +37,30 @@ class SourceFile:
     name: str
     text: str
     _line_starts: list[int] = field(init=False, repr=False)
+    _ascii: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         starts = [0, *(match.end() for match in re.finditer("\n", self.text))]
         object.__setattr__(self, "_line_starts", starts)
+        object.__setattr__(self, "_ascii", self.text.isascii())
 
     def position(self, offset: int) -> Position:
         """Returns the line and columns of a code-point offset (clamped to the text)."""
         offset = max(0, min(offset, len(self.text)))
         line = bisect_right(self._line_starts, offset)
         start = self._line_starts[line - 1]
+        column = offset - start + 1
+        if self._ascii:
+            return Position(line, column, column, offset)
         before = self.text[start:offset]
         utf16 = len(before.encode("utf-16-le", "surrogatepass")) // 2
-        return Position(line, offset - start + 1, utf16 + 1, offset)
+        return Position(line, column, utf16 + 1, offset)
 
     def line_text(self, line: int) -> str:
         """Returns line `line` (from 1) without its line end."""
-        start = self._line_starts[line - 1]
-        end = self.text.find("\n", start)
-        return self.text[start:] if end < 0 else self.text[start:end]
+        return self.text[self._line_starts[line - 1] : self.line_end(line)]
+
+    def line_end(self, line: int) -> int:
+        """Returns the offset at which line `line` (from 1) ends, before its line end."""
+        following = line < len(self._line_starts)
+        return self._line_starts[line] - 1 if following else len(self.text)

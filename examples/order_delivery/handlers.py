@@ -36,6 +36,13 @@ def confirm(
     return Result(INCOMPLETE if missing else COMPLETE, output)
 
 
+@action("courier.chase")
+def chase(order_id: str, tracking: str, days: int, work_dir: str) -> dict[str, Any]:
+    """Writes the letter that asks where an order is."""
+    letter = f"order {order_id}\ntracking {tracking}\nnothing heard for {days} days\n"
+    return {"file": _store(work_dir, "letters", ".txt", letter)}
+
+
 @action("customer.notify")
 def notify(to: str, subject: str, body: str, work_dir: str) -> dict[str, Any]:
     """Puts a message into the outbox, where another program would take it from."""

@@ -18,6 +18,8 @@ from wfsql import Result, action
 
 PRICE_LIST = Path(__file__).with_name("price_list.json")
 OK, SHORT, UNKNOWN_SKU = 0, 1, 2
+TOO_HEAVY = -2
+VAN_TAKES_GRAMS = 30_000
 
 
 @action("inventory.reserve")
@@ -70,16 +72,18 @@ def pack(sku: str, qty: int, label: str, work_dir: str) -> dict[str, Any]:
 
 
 @action("courier.book")
-def book(
-    order_id: str, parcels: list[dict[str, Any]], express: bool, work_dir: str
-) -> dict[str, Any]:
+def book(order_id: str, parcels: list[dict[str, Any]], express: bool, work_dir: str) -> Result:
     """Writes the way bill; the tracking number is read off its content."""
     weight_grams = sum(parcel["weight_grams"] for parcel in parcels)
+    if weight_grams > VAN_TAKES_GRAMS:
+        message = f"{weight_grams} g are more than the {VAN_TAKES_GRAMS} g that the van takes"
+        return Result(TOO_HEAVY, message=message)
     lines = [f"order {order_id}", "express" if express else "standard"]
     lines += [f"{parcel['label']} {parcel['weight_grams']} g" for parcel in parcels]
     lines.append(f"together {weight_grams} g")
     name = _store(work_dir, "way_bills", ".txt", "\n".join(lines) + "\n")
-    return {"tracking": f"TR-{Path(name).stem[:12].upper()}", "weight_grams": weight_grams}
+    tracking = f"TR-{Path(name).stem[:12].upper()}"
+    return Result(OK, {"tracking": tracking, "weight_grams": weight_grams})
 
 
 @action("billing.invoice")

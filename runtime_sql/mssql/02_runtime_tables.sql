@@ -31,6 +31,7 @@ create table wf.workflow_instance (
     started_by                nvarchar(max) collate Latin1_General_100_BIN2 null,
     trace_parent              nvarchar(max) collate Latin1_General_100_BIN2 null,
     cancel_reason             nvarchar(max) collate Latin1_General_100_BIN2 null,
+    events_after_id           bigint not null constraint df_workflow_instance_events_after_id default 0,
     created_at                datetime2(3) not null,
     started_at                datetime2(3) null,
     ended_at                  datetime2(3) null,

@@ -6,6 +6,7 @@
 
 -- One row per instance. Its row lock is the instance's gate: FOR KEY SHARE for calls that only
 -- extend their own branch, FOR UPDATE for calls that may close other work (03_engine_core.sql).
+-- events_after_id: the last event id given out when it started; later ones it may take (R33).
 create table wf.workflow_instance (
     workflow_instance_id      bigint       generated always as identity,
     workflow_def_id           bigint       not null,
@@ -23,6 +24,7 @@ create table wf.workflow_instance (
     started_by                text,
     trace_parent              text,
     cancel_reason             text,
+    events_after_id           bigint       not null default 0,
     created_at                timestamptz  not null,
     started_at                timestamptz,
     ended_at                  timestamptz,

@@ -376,7 +376,7 @@ begin
         when 'WAIT_EVENT' then
             return array(select s from wf.wf_wait_activate(p_entries) s);
         when 'IN_SEQUENCE' then
-            return wf.wf_sequence_continue(p_entries);
+            return wf.wf_sequence_continue(p_entries, p_now);
         when 'IN_IF', 'IN_SWITCH' then
             return wf.wf_branch_continue(p_entries);
         when 'IN_REPEAT' then

@@ -326,7 +326,7 @@ $$;
 
 -- A child of a SEQUENCE has failed: its body, its on_error or its finally.
 create or replace function wf.wf_sequence_failed(
-    p_ordinal integer, p_child_execution_id bigint, p_edge_kind text
+    p_ordinal integer, p_child_execution_id bigint, p_edge_kind text, p_now timestamptz
 ) returns setof wf.agenda_step
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
@@ -346,7 +346,7 @@ begin
          where p.node_execution_id = v_new.node_execution_id;
         return query select * from wf.wf_sequence_finally(p_ordinal, v_new.node_execution_id);
     elsif v_old.is_cancelled then
-        return query select * from wf.wf_cancelled_done(p_ordinal, v_old);
+        return query select * from wf.wf_cancelled_done(p_ordinal, v_old, p_now);
     elsif v_old.verdict = 'SUCCEED' then
         delete from wf.pending_end p where p.node_execution_id = v_old.node_execution_id;
         return next wf.wf_fail_by_step(p_ordinal, v_old.node_execution_id,
@@ -387,7 +387,7 @@ $$;
 
 -- The last child of a body, an on_error or a finally has succeeded.
 create or replace function wf.wf_sequence_done(
-    p_ordinal integer, p_child_execution_id bigint, p_edge_kind text
+    p_ordinal integer, p_child_execution_id bigint, p_edge_kind text, p_now timestamptz
 ) returns setof wf.agenda_step
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
@@ -410,7 +410,7 @@ begin
          where p.node_execution_id = v_row.node_execution_id;
         return query select * from wf.wf_sequence_finally(p_ordinal, v_row.node_execution_id);
     elsif v_end.is_cancelled then
-        return query select * from wf.wf_cancelled_done(p_ordinal, v_end);
+        return query select * from wf.wf_cancelled_done(p_ordinal, v_end, p_now);
     else
         return query select * from wf.wf_take_verdict(p_ordinal, v_row.node_execution_id);
     end if;
@@ -419,7 +419,9 @@ $$;
 
 -- The finally of a cancelled SEQUENCE has ended, whatever it gave: the SEQUENCE is CANCELLED, and the
 -- one it tells goes on when this was the last it waited for.
-create or replace function wf.wf_cancelled_done(p_ordinal integer, p_end wf.pending_end)
+create or replace function wf.wf_cancelled_done(
+    p_ordinal integer, p_end wf.pending_end, p_now timestamptz
+)
 returns setof wf.agenda_step
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
@@ -427,7 +429,7 @@ declare
 begin
     delete from wf.pending_end p where p.node_execution_id = p_end.node_execution_id;
     update wf.node_execution e
-       set status = 'CANCELLED', ended_at = wf.wf_now()
+       set status = 'CANCELLED', ended_at = p_now
      where e.node_execution_id = p_end.node_execution_id;
     if exists (select 1 from wf.pending_end p where p.cancel_parent_id = p_end.cancel_parent_id) then
         return;
@@ -466,10 +468,10 @@ begin
                                                     p_entry.kind = 'J', p_now);
     elsif p_entry.kind = 'J' then
         return query select * from wf.wf_sequence_done(p_entry.ordinal, p_entry.node_execution_id,
-                                                       v_row.edge_kind);
+                                                       v_row.edge_kind, p_now);
     elsif v_row.parent_type = 'SEQUENCE' then
         return query select * from wf.wf_sequence_failed(p_entry.ordinal, p_entry.node_execution_id,
-                                                         v_row.edge_kind);
+                                                         v_row.edge_kind, p_now);
     else
         return next wf.wf_fail_by_step(p_entry.ordinal, v_row.parent_execution_id,
                                        p_entry.workflow_instance_id, p_entry.node_execution_id);

@@ -69,7 +69,7 @@ begin
         on conflict (event_type, correlation_key) do update set touched = r.touched + 1;
     end loop;
     for v_row in
-        select w.*, i.started_at, i.workflow_version_id, row_number() over (order by w.node_execution_id) as position
+        select w.*, i.events_after_id, i.workflow_version_id, row_number() over (order by w.node_execution_id) as position
           from unnest(p_waits) a
           join wf.event_wait w on w.node_execution_id = a.node_execution_id
           join wf.workflow_instance i on i.workflow_instance_id = w.workflow_instance_id
@@ -80,7 +80,7 @@ begin
           from wf.event v
          where v.event_type = v_row.event_type
            and (v_row.correlation_key is null or v.correlation_key = v_row.correlation_key)
-           and v.ingested_at >= v_row.started_at
+           and v.event_id > v_row.events_after_id
            and wf.wf_event_fits_version(v_row.workflow_version_id, v.event_type, v.payload_json)
            and not exists (select 1 from wf.event_delivery d
                             where d.workflow_instance_id = v_row.workflow_instance_id

@@ -129,7 +129,9 @@ begin
       join wf.workflow_node n on n.node_id = v.root_node_id
      where i.workflow_instance_id = p_workflow_instance_id and n.timeout_ms is not null;
     update wf.workflow_instance i
-       set status = 'RUNNING', started_at = p_now, root_execution_id = v_root
+       set status = 'RUNNING', started_at = p_now, root_execution_id = v_root,
+           events_after_id = (select case when q.is_called then q.last_value else 0 end
+                                from wf.event_event_id_seq q)
      where i.workflow_instance_id = p_workflow_instance_id;
     select * into v_error
       from wf.wf_init_instance_scope_from_context(p_workflow_instance_id, v_root);

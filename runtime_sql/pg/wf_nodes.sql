@@ -348,8 +348,9 @@ $$;
 -- Continuation: what follows when a child has succeeded -------------------------------------------
 
 -- The next child of the SEQUENCE, or its end; by way of its finally, if it has one.
-create or replace function wf.wf_sequence_continue(p_entries wf.agenda_entry[])
-returns wf.agenda_step[]
+create or replace function wf.wf_sequence_continue(
+    p_entries wf.agenda_entry[], p_now timestamptz
+) returns wf.agenda_step[]
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
     v_steps wf.agenda_step[];
@@ -373,7 +374,8 @@ begin
               from unnest(v_done) s
               join wf.node_execution e on e.node_execution_id = s.node_execution_id
               join wf.workflow_node n on n.node_id = e.node_id
-             cross join lateral wf.wf_sequence_done(s.ordinal, s.node_execution_id, n.edge_kind) d
+             cross join lateral wf.wf_sequence_done(s.ordinal, s.node_execution_id,
+                                                    n.edge_kind, p_now) d
              order by s.ordinal);
     end if;
     return v_steps;

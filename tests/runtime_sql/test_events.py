@@ -92,7 +92,6 @@ def test_an_event_before_the_start_is_not_taken(
     connection: psycopg.Connection[Any], deployed: str
 ) -> None:
     send(connection, "A1")
-    connection.execute("update wf.event set ingested_at = ingested_at - interval '1 second'")
 
     instance = to_the_wait(connection, {"order_id": "A1"})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,10 @@ import pytest
 
 from compiler.pipeline import compile_file
 from compiler.supported import CATALOG_NOT_YET, NOT_YET
+from dsl.printer import format_text
+from local_runner.clock import VirtualClock
 from local_runner.engine import LocalWorkflowEngine, RunResult
+from local_runner.handlers import Result, TaskContext
 from wfsql.cli.main import COMMANDS, main
 
 ROOT = Path(__file__).parents[3]
@@ -29,30 +32,21 @@ _SAVED = re.compile(
 )
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _MAIL = 'action a = mail.send(to: "t", subject: "s")'
-_WARN = 'action b = mail.send(to: "t", subject: "s")'
 
 # One program for each thing that the grammar knows and the engines do not run yet.
 REFUSED = {
     word: f"workflow refused {{ input {{ list : list<int> = [] }} {body} }}"
     for word, body in {
-        "on_error": f"sequence {{ {_MAIL} }} on_error {{ {_WARN} }}",
-        "finally": f"sequence {{ {_MAIL} }} finally {{ {_WARN} }}",
-        "timeout": f"{_MAIL} {{ timeout 5s }}",
-        "wait_event": f'wait_event w on "e" {{ timeout 5s {{ {_MAIL} }} }}',
-        "retry": f"{_MAIL} {{ retry 2 }}",
-        "delay": f"{_MAIL} {{ delay 5s }}",
-        "sleep": "sleep 5s",
-        "join": f"parallel join any {{ {_MAIL} {_WARN} }}",
-        "parallel": f"parallel keep_going {{ {_MAIL} {_WARN} }}",
-        "batch": f"foreach x in var.list batch 2 {{ {_MAIL} }}",
-        "tolerate": f"foreach x in var.list tolerate 1 {{ {_MAIL} }}",
         "reuse": f"foreach x in var.list reuse {{ {_MAIL} }}",
-        "keep_going": f"foreach x in var.list keep_going {{ {_MAIL} }}",
-        "on event": f'on event "e" start {_MAIL}',
+        "keep": f"repeat 3 keep 2 {{ {_MAIL} }}",
+        "idempotent": f"{_MAIL} {{ idempotent false }}",
     }.items()
 }
 
-# What the programs of the language page start with; `delivery` waits for an event.
+WAITING = ["delivery", "reminded"]
+"""The programs of the language page that wait for an event: they run in a database only."""
+
+# What the other programs of the language page start with.
 CONTEXTS: dict[str, dict[str, Any]] = {
     "formatted": {"order": "A1"},
     "smallest": {"to": "a@example.com"},
@@ -69,6 +63,15 @@ CONTEXTS: dict[str, dict[str, Any]] = {
     "attempts": {"order": "A1"},
     "packing": {"boxes": [{"skus": ["S1", "S2"]}, {"skus": []}]},
     "verdict": {"score": 5},
+    "invoice": {"lines": [{"sku": "S1", "price": {"cents": 250, "currency": "EUR"}}]},
+    "started_by_events": {"order": "A1"},
+    "silenced": {"order": "A1"},
+    "tried_again": {"order": "busy"},
+    "dispatched": {"order": "A1"},
+    "guarded": {"order": "blocked"},
+    "first_answer": {"order": "A1"},
+    "in_batches": {"skus": ["S1", "S2", "broken", "S4", "S5"]},
+    "in_time": {"order": "A1"},
 }
 OUTPUTS: dict[str, dict[str, Any]] = {
     "smallest": {"id": "M1"},
@@ -77,26 +80,37 @@ OUTPUTS: dict[str, dict[str, Any]] = {
     "declarations": {"count": 1, "never_set": None},
     "one_action": {"receipt": "none", "code": 0},
     "packing": {"parcels": [["0-0", "0-1"], []]},
+    "invoice": {"cents": 250},
+    "tried_again": {"receipt": "none", "attempts": 2},
+    "guarded": {"state": "open", "reason": "no money at guarded/paying/charge"},
+    "first_answer": {"left": 9},
+    "in_batches": {"parcels": ["box 0", None, "box 2"]},
 }
+# How long they take by the clock, in seconds; a jitter makes 2 s of backoff at least 1 s.
+PASSED = {"in_time": (1200, 1200), "tried_again": (3601, 3602)}
 
 
 def reserve(order: str, qty: int) -> dict[str, Any]:
     return {"reservation": order, "left": 10 - qty}
 
 
-def charge(order: str, attempt: int) -> dict[str, Any]:
-    return {"ok": attempt > 1, "receipt": None}
+def charge(task: TaskContext, order: str, attempt: int) -> Result:
+    if order == "blocked":
+        return Result(-5, message="no money")
+    if order == "busy" and task.attempt == 1:
+        return Result(-3)
+    return Result(0, {"ok": attempt > 1, "receipt": None})
 
 
 def send(to: str, subject: str, body: object = None) -> dict[str, Any]:
     return {"id": "M1"}
 
 
-def pack(sku: str, label: str) -> dict[str, Any]:
-    return {"parcel": label}
+def pack(sku: str, label: str) -> Result:
+    return Result(-1) if sku == "broken" else Result(0, {"parcel": label})
 
 
-HANDLERS = {
+HANDLERS: dict[str, Callable[..., Any]] = {
     "stock.reserve": reserve,
     "card.charge": charge,
     "mail.send": send,
@@ -110,8 +124,13 @@ def blocks(page: Path, language: str) -> list[str]:
     return [text for name, text in found if name == language]
 
 
+def shown_programs() -> list[str]:
+    """Returns the programs of the language page, without the file that one of them imports."""
+    return [text for text in blocks(LANGUAGE, "wf") if not text.startswith("# shared/")]
+
+
 def programs() -> Iterator[object]:
-    for text in blocks(LANGUAGE, "wf"):
+    for text in shown_programs():
         name = re.search(r"^workflow (\w+)", text, re.MULTILINE)
         assert name is not None
         yield pytest.param(text, id=name[1])
@@ -138,32 +157,64 @@ def anchor(heading: str) -> str:
 
 @pytest.mark.parametrize("program", list(programs()))
 def test_a_program_of_the_language_page_compiles(program: str, tmp_path: Path) -> None:
-    (catalog,) = blocks(LANGUAGE, "yaml")
-    (tmp_path / "page.actions.yaml").write_text(catalog, encoding="utf-8")
-    (tmp_path / "page.wf").write_text(program, encoding="utf-8")
-    result = compile_file(tmp_path / "page.wf")
+    result = compile_file(write(program, tmp_path))
     errors = [found.message for found in result.diagnostics if found.severity == "error"]
     assert (errors, len(result.specs)) == ([], 1)
 
 
-def run(program: str, folder: Path) -> RunResult:
+@pytest.mark.parametrize("program", list(programs()))
+def test_a_program_of_the_language_page_has_the_canonical_form(program: str) -> None:
+    result = format_text(program, "page.wf")
+    assert result.text == program
+
+
+def write(program: str, folder: Path) -> Path:
+    """Writes a program of the page beside its catalog and the file to import."""
     (catalog,) = blocks(LANGUAGE, "yaml")
     (folder / "page.actions.yaml").write_text(catalog, encoding="utf-8")
+    (shared,) = (text for text in blocks(LANGUAGE, "wf") if text.startswith("# shared/types.wf"))
+    (folder / "shared").mkdir()
+    (folder / "shared" / "types.wf").write_text(shared, encoding="utf-8")
+    (folder / "wf.toml").write_text("", encoding="utf-8")
     (folder / "page.wf").write_text(program, encoding="utf-8")
-    (spec,) = compile_file(folder / "page.wf").specs
-    result = LocalWorkflowEngine(spec, HANDLERS).run(CONTEXTS[spec.name])
+    return folder / "page.wf"
+
+
+def run(program: str, folder: Path, clock: VirtualClock | None = None) -> RunResult:
+    (spec,) = compile_file(write(program, folder)).specs
+    engine = LocalWorkflowEngine(spec, HANDLERS)
+    result = engine.run(CONTEXTS[spec.name], clock=clock or VirtualClock())
     assert isinstance(result, RunResult)
     return result
 
 
 def program_named(name: str) -> str:
-    (text,) = (text for text in blocks(LANGUAGE, "wf") if f"workflow {name} {{" in text)
+    (text,) = (text for text in shown_programs() if f"workflow {name} {{" in text)
     return text
 
 
+def test_a_comment_of_the_language_page_silences_its_warning(tmp_path: Path) -> None:
+    assert compile_file(write(program_named("silenced"), tmp_path)).diagnostics == ()
+
+
+@pytest.mark.parametrize("name", PASSED)
+def test_a_program_of_the_language_page_takes_its_time(name: str, tmp_path: Path) -> None:
+    clock = VirtualClock()
+    run(program_named(name), tmp_path, clock)
+    least, most = PASSED[name]
+    assert least * 1000 <= clock.now_ms() <= most * 1000
+
+
+def test_the_finally_of_the_language_page_runs_after_its_on_error(tmp_path: Path) -> None:
+    rows: Any = run(program_named("guarded"), tmp_path).trace["nodes"]
+    (told,) = (row["input"] for row in rows if row["path"] == "guarded/paying/tell")
+    reason = "no money at guarded/paying/charge"
+    assert (told["subject"], told["body"]) == ("Order blocked is open", reason)
+
+
 def test_every_program_of_the_language_page_that_can_run_here_is_run() -> None:
-    shown = re.findall(r"^workflow (\w+)", "\n".join(blocks(LANGUAGE, "wf")), re.MULTILINE)
-    assert sorted(shown) == sorted([*CONTEXTS, "delivery"])
+    shown = re.findall(r"^workflow (\w+)", "\n".join(shown_programs()), re.MULTILINE)
+    assert sorted(shown) == sorted([*CONTEXTS, *WAITING])
 
 
 @pytest.mark.parametrize("name", CONTEXTS)
@@ -186,10 +237,7 @@ def test_strings_are_what_the_language_page_says(tmp_path: Path) -> None:
 
 
 def test_the_language_page_shows_every_node_type(tmp_path: Path) -> None:
-    (catalog,) = blocks(LANGUAGE, "yaml")
-    (tmp_path / "page.actions.yaml").write_text(catalog, encoding="utf-8")
-    (tmp_path / "page.wf").write_text("\n".join(blocks(LANGUAGE, "wf")), encoding="utf-8")
-    specs = compile_file(tmp_path / "page.wf").specs
+    specs = compile_file(write("\n".join(shown_programs()), tmp_path)).specs
     assert {node.type for spec in specs for node in spec.nodes} == {
         "ACTION",
         "SEQUENCE",
@@ -205,10 +253,7 @@ def test_the_language_page_shows_every_node_type(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("word", REFUSED)
 def test_what_the_page_calls_not_yet_is_refused(word: str, tmp_path: Path) -> None:
-    (catalog,) = blocks(LANGUAGE, "yaml")
-    (tmp_path / "page.actions.yaml").write_text(catalog, encoding="utf-8")
-    (tmp_path / "page.wf").write_text(REFUSED[word], encoding="utf-8")
-    found = compile_file(tmp_path / "page.wf").diagnostics
+    found = compile_file(write(REFUSED[word], tmp_path)).diagnostics
     assert [one.code for one in found if one.severity == "error"] == ["WF090"]
 
 

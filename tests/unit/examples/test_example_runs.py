@@ -20,6 +20,7 @@ RUNS = [
     ("order_fulfilment", "happy"),
     ("order_fulfilment", "short"),
     ("order_fulfilment", "declined"),
+    ("order_fulfilment", "heavy"),
     ("sample_preparation", "study"),
     ("sample_preparation", "fresh"),
     ("sample_preparation", "spoiled"),
@@ -98,6 +99,7 @@ def test_a_good_order_visits_every_branch_it_should() -> None:
         "foreach_1[2]/pack",
         "hand_over/ship/book",
         "hand_over/ship/ship.if_1/announce",
+        "hand_over/ship/free",
         "hand_over/bill/invoice",
     ]
 
@@ -127,6 +129,15 @@ def test_an_unpaid_order_fails_after_three_cards() -> None:
         "order A3 is not paid after 3 attempts",
     )
     assert paths(result)[1:4] == [f"while_1[{n}]/charge" for n in range(3)]
+
+
+@pytest.mark.usefixtures("work")
+def test_an_order_too_heavy_for_the_van_goes_on_without_a_courier() -> None:
+    result = run("order_fulfilment", "heavy")
+    assert isinstance(result.output, dict)
+    assert (result.status, result.output["tracking"]) == ("SUCCEEDED", "to be booked")
+    shipped = [path for path in paths(result) if path.startswith("hand_over/ship/")]
+    assert shipped == ["hand_over/ship/book", "hand_over/ship/ask", "hand_over/ship/free"]
 
 
 def test_the_local_runner_refuses_the_delivery_by_name() -> None:

@@ -73,7 +73,17 @@ def test_pack_weighs_the_parcel(order: ModuleType) -> None:
 
 def test_book_sums_the_weights(order: ModuleType) -> None:
     parcels = [order.pack("S1", 1, "a", "w")["parcel"], order.pack("S2", 2, "b", "w")["parcel"]]
-    assert order.book("A1", parcels, False, "w")["weight_grams"] == 180 + 190
+    assert order.book("A1", parcels, False, "w").output["weight_grams"] == 180 + 190
+
+
+def test_book_refuses_what_is_too_heavy_for_the_van(order: ModuleType) -> None:
+    result = order.book("A1", [{"label": "a", "weight_grams": 30_001}], False, "w")
+    message = "30001 g are more than the 30000 g that the van takes"
+    assert (result.code, result.message) == (-2, message)
+
+
+def test_book_takes_what_the_van_just_takes(order: ModuleType) -> None:
+    assert order.book("A1", [{"label": "a", "weight_grams": 30_000}], False, "w").code == 0
 
 
 def test_invoice_refuses_a_total_that_its_lines_do_not_give(order: ModuleType) -> None:
@@ -116,3 +126,9 @@ def test_the_protocol_marks_what_is_open(delivery: ModuleType, work: Path) -> No
     result = delivery.confirm("A1", "T", ["a", "b"], ["b"], "now", "me", "w")
     text = (work / "w" / result.output["file"]).read_text(encoding="utf-8")
     assert text.splitlines()[-2:] == ["open a", "done b"]
+
+
+def test_chase_says_for_how_long_nothing_was_heard(delivery: ModuleType, work: Path) -> None:
+    answer = delivery.chase("A1", "T", 6, "w")
+    text = (work / "w" / answer["file"]).read_text(encoding="utf-8")
+    assert text.splitlines()[-1] == "nothing heard for 6 days"

@@ -268,7 +268,12 @@ begin
         values (v_id, v_context, v_event);
         perform wf.wf_add_delivery(p_event_id, p_workflow_def_id, v_id, null, 'applied', null, p_now);
         perform wf.sp_start_workflow_instance(v_id);
-    exception when sqlstate 'WF015' then
+    exception when others then
+        -- The engine's own refusals (10015, or a variable that cannot be computed) are an outcome of
+        -- the delivery; anything else is none.
+        if sqlstate not like 'WF___' or sqlstate = 'WFX01' then
+            raise;
+        end if;
         perform wf.wf_add_delivery(p_event_id, p_workflow_def_id, null, null, 'ignored', sqlerrm,
                                    p_now);
     end;
@@ -292,6 +297,9 @@ begin
     perform wf.wf_check_key('event_type', p_event_type);
     if p_correlation_key is not null then
         perform wf.wf_check_key('correlation_key', p_correlation_key);
+    end if;
+    if pg_column_size(p_payload_json) > 16777216 then
+        perform wf.wf_raise(20005, 'the payload has more than 16 MB');
     end if;
     if p_workflow_instance_id is not null then
         perform wf.wf_lock_instance(p_workflow_instance_id);

@@ -101,6 +101,7 @@ def test_verify_writes_json(wf: Wf, pg_url: str) -> None:
         "version": RUNTIME_VERSION,
         "expected": RUNTIME_VERSION,
         "missing": [],
+        "differences": [],
         "ok": True,
     }
 

@@ -1,10 +1,10 @@
-"""Random workflows that are valid by construction, with a scripted result for every action.
+"""Random workflows that are valid by construction, with scripted results for every action.
 
 A program is drawn as text, top down. `_Scope` carries what a statement may use at its place: the
 variables it may read and write, the tasks that may have run before it. Inside PARALLEL branches and
-parallel iterations no outer variable may be written, which is what the compiler wants (S2.5). Lists
-of statements shrink to shorter ones and choices to the first, so that a failing program becomes a
-short and readable `.wf`.
+parallel iterations no outer variable may be written, which is what the compiler wants (S2.5).
+Durations are few and alike, so that times often fall together. Lists of statements shrink to shorter
+ones and choices to the first, so that a failing program becomes a short and readable `.wf`.
 """
 
 from __future__ import annotations
@@ -28,16 +28,27 @@ _VARIABLES = ("v0", "v1", "v2")
 # Mostly integers, so that most programs come far; the rest is there to make the engines fail alike.
 _LITERALS = ("0", "1", "2", "3", "-1", "0", "1", "2", "1.0", "true", "null", '"a"', "[1, 2]")
 _INTEGERS = ("0", "1", "2", "3")
-_CODES = (*[0] * 14, 1, 2, 1, -1)
+_CODES = (*[0] * 9, 1, 2, -1, -2)
+_DURATIONS = ("2s", "1s", "3s", "5s")
+_TAKES_MS = (*[0] * 8, 1000, 2000, 3000, 6000)
+
+
+@dataclass(frozen=True)
+class RandomResult:
+    """What an action answers once, and how long that takes on the virtual clock."""
+
+    code: int
+    output: Any
+    takes_ms: int = 0
 
 
 @dataclass(frozen=True)
 class RandomProgram:
-    """A workflow, its input, what its actions answer by key, and the order they answer in."""
+    """A workflow, its input, what its actions answer in turn by key, and an order of answers."""
 
     text: str
     context: dict[str, Any]
-    results: dict[str, tuple[int, Any]]
+    results: dict[str, tuple[RandomResult, ...]]
     schedule: Schedule
 
 
@@ -49,6 +60,7 @@ class _Scope:
     tasks: tuple[str, ...] = ()
     in_loop: bool = False
     is_root_scope: bool = True
+    in_handler: bool = False
 
 
 @dataclass
@@ -57,7 +69,7 @@ class _Writer:
 
     draw: Any
     count: int = 0
-    results: dict[str, tuple[int, Any]] = field(default_factory=dict)
+    results: dict[str, tuple[RandomResult, ...]] = field(default_factory=dict)
     collects: list[str] = field(default_factory=list)
 
     def name(self, stem: str) -> str:
@@ -67,6 +79,13 @@ class _Writer:
     def pick(self, *choices: Any) -> Any:
         return self.draw(st.sampled_from(choices))
 
+    def seldom(self, text: str, one_in: int = 4) -> str:
+        """Draws a text or, mostly, none; none is what it shrinks to."""
+        return text if self.draw(st.integers(1, one_in)) == one_in else ""
+
+    def duration(self) -> str:
+        return str(self.pick(*_DURATIONS))
+
     # -- expressions
 
     def operand(self, scope: _Scope) -> str:
@@ -75,6 +94,8 @@ class _Writer:
             kinds += ["task", "code"]
         if scope.in_loop:
             kinds.append("index")
+        if scope.in_handler:
+            kinds += ["error", "error"]
         match self.pick(*kinds):
             case "literal":
                 return str(self.pick(*_LITERALS))
@@ -84,6 +105,9 @@ class _Writer:
                 return f"(ctx.task.{self.pick(*scope.tasks)}.output.v ?? 0)"
             case "code":
                 return f"(ctx.task.{self.pick(*scope.tasks)}.resultCode ?? 9)"
+            case "error":
+                part = self.pick("message", "code", "engine_code", "node", "path")
+                return str(self.pick(f"(ctx.error.{part} ?? 8)", f"ctx.error.{part}"))
             case _:
                 return "ctx.index"
 
@@ -119,7 +143,18 @@ class _Writer:
         simple = [self.action, self.action, self.action]
         if scope.writable:
             simple.append(self.assignment)
-        composite = [self.sequence, self.choice, self.parallel, self.each, self.repeat, self.switch]
+        simple.append(self.sleep)
+        composite = [
+            self.sequence,
+            self.parallel,
+            self.each,
+            self.guarded,
+            self.guarded,
+            self.parallel,
+            self.choice,
+            self.repeat,
+            self.switch,
+        ]
         if scope.writable:
             composite.append(self.loop)
         kinds = simple
@@ -132,18 +167,38 @@ class _Writer:
 
     def action(self, scope: _Scope, indent: str) -> tuple[str, _Scope]:
         key = self.name("a")
-        code = self.pick(*_CODES)
-        self.results[key] = (code, {"v": self.draw(st.integers(0, 3))})
-        argument = self.expression(scope)
-        attributes = []
-        if self.pick(False, False, True):
-            attributes.append(f"priority {self.draw(st.integers(-1, 2))}")
+        self.results[key] = self.answers()
+        attributes = [
+            self.seldom(f"priority {self.draw(st.integers(-1, 2))}", 6),
+            self.seldom(f"delay {self.duration()}", 6),
+            self.seldom(f"timeout {self.duration()}", 5),
+            self.retry(),
+        ]
         if scope.writable and self.pick(False, True):
-            value = self.pick("out.v", "code", "out.v + 1", "out.missing ?? 7")
+            value = self.pick("out.v", "code", "out.v + 1", "out.missing ?? 7", "ctx.attempt")
             attributes.append(f"set {self.pick(*scope.writable)} = {value}")
-        tail = f" {{ {'  '.join(attributes)} }}" if attributes else ""
-        text = f"{indent}action {key} = t.do(x: {argument}){tail}\n"
+        told = "  ".join(filter(None, attributes))
+        text = f"{indent}action {key} = t.do(x: {self.expression(scope)})"
+        text += f" {{ {told} }}\n" if told else "\n"
         return text, replace(scope, tasks=(*scope.tasks, key))
+
+    def answers(self) -> tuple[RandomResult, ...]:
+        """Draws what the visits and attempts of an action get in turn, over and over."""
+        count = self.pick(1, 1, 1, 2, 3)
+        return tuple(
+            RandomResult(
+                self.pick(*_CODES), {"v": self.draw(st.integers(0, 3))}, self.pick(*_TAKES_MS)
+            )
+            for _ in range(count)
+        )
+
+    def retry(self) -> str:
+        backoff = self.pick("", " backoff 2s factor 1.5 max 4s", " backoff 3s jitter")
+        listed = self.pick("", " on -1", " on 10013", " on -2, 10013")
+        return self.seldom(f"retry {self.pick(1, 2)}{backoff}{listed}", 4)
+
+    def sleep(self, scope: _Scope, indent: str) -> tuple[str, _Scope]:
+        return f"{indent}sleep {self.pick(*_DURATIONS, '0s')}\n", scope
 
     def assignment(self, scope: _Scope, indent: str) -> tuple[str, _Scope]:
         name = self.pick(*scope.writable)
@@ -158,6 +213,40 @@ class _Writer:
     def sequence(self, scope: _Scope, indent: str) -> tuple[str, _Scope]:
         body, after = self.block(replace(scope, depth=scope.depth + 1), 3, indent + "  ")
         return f"{indent}sequence {{\n{body}{indent}}}\n", replace(scope, tasks=after.tasks)
+
+    def guarded(self, scope: _Scope, indent: str) -> tuple[str, _Scope]:
+        """Draws a SEQUENCE with a scope of its own and `on_error`, `finally`, a time-out."""
+        local = self.name("l")
+        inner = replace(
+            scope,
+            depth=scope.depth + 1,
+            readable=(*scope.readable, local),
+            writable=(*scope.writable, local),
+            is_root_scope=False,
+        )
+        declared, body, after = self.local(local, indent), "", inner
+        if not self.pick(False, True):
+            declared, after = "", replace(scope, depth=scope.depth + 1)
+        body, after = self.block(after, 2, indent + "  ")
+        handlers, after = self.handlers(after, indent)
+        timeout = self.seldom(f" timeout {self.duration()}")
+        text = (
+            f"{indent}sequence {self.name('s')}{timeout} {{\n{declared}{body}{indent}}}{handlers}\n"
+        )
+        return text, replace(scope, tasks=after.tasks)
+
+    def local(self, name: str, indent: str) -> str:
+        return f"{indent}  var {name} : any = {self.pick(*_LITERALS)}\n"
+
+    def handlers(self, scope: _Scope, indent: str) -> tuple[str, _Scope]:
+        """Draws `finally`, `on_error` or both, in which `ctx.error` may be read."""
+        scope, text = replace(scope, in_handler=True), ""
+        kinds = self.pick(("finally",), ("on_error",), ("on_error", "finally"), ("finally",))
+        for kind in kinds:
+            body, after = self.block(scope, 2, indent + "  ")
+            text += f" {kind} {{\n{body}{indent}}}"
+            scope = replace(scope, tasks=after.tasks)
+        return text, scope
 
     def choice(self, scope: _Scope, indent: str) -> tuple[str, _Scope]:
         inner = replace(scope, depth=scope.depth + 1)
@@ -191,14 +280,18 @@ class _Writer:
             local = self.name("l")
             branch_scope = replace(inner, readable=(*inner.readable, local), writable=(local,))
             body, after = self.block(branch_scope, 2, indent + "    ")
-            literal = self.pick(*_LITERALS)
+            handlers = ""
+            if self.pick(False, False, True):
+                handlers, after = self.handlers(after, indent + "  ")
             text += (
-                f"{indent}  sequence {{\n{indent}    var {local} : any = {literal}\n"
-                f"{body}{indent}  }}\n"
+                f"{indent}  sequence {{\n{self.local(local, indent + '  ')}"
+                f"{body}{indent}  }}{handlers}\n"
             )
             tasks = tuple(dict.fromkeys([*tasks, *after.tasks]))
-        limit = self.pick("", "", " limit 1", " limit 2")
-        return f"{indent}parallel{limit} {{\n{text}{indent}}}\n", replace(scope, tasks=tasks)
+        head = self.pick("", "", " limit 1", " limit 2")
+        head += self.pick("", "", " join any", " join 2", " join 1", " join all", " join 9")
+        head += self.seldom(" keep_going") + self.seldom(f" timeout {self.duration()}", 5)
+        return f"{indent}parallel{head} {{\n{text}{indent}}}\n", replace(scope, tasks=tasks)
 
     def each(self, scope: _Scope, indent: str) -> tuple[str, _Scope]:
         item, collected = self.name("i"), self.name("c")
@@ -222,8 +315,11 @@ class _Writer:
             collect = f"{indent}  collect {collected} = {self.expression(inner)}\n"
             if scope.is_root_scope:
                 self.collects.append(collected)
+        head = spread + self.seldom(" batch 2")
+        head += self.pick("", "", " tolerate 1", " tolerate 50%", " tolerate 34%", " tolerate 9")
+        head += self.seldom(" keep_going") + self.seldom(f" timeout {self.duration()}", 5)
         text = (
-            f"{indent}foreach {item} in {source}{spread} {{\n"
+            f"{indent}foreach {item} in {source}{head} {{\n"
             f"{indent}  var {local} : any = var.{item}\n{body}{collect}{indent}}}\n"
         )
         return text, scope if spread else replace(scope, tasks=after.tasks)
@@ -239,7 +335,8 @@ class _Writer:
         )
         body, after = self.block(inner, 2, indent + "  ")
         count = self.pick("2", "0", "1", "var.v1")
-        text = f"{indent}repeat {count} as {counter} {{\n{body}{indent}}}\n"
+        timeout = self.seldom(f" timeout {self.duration()}", 6)
+        text = f"{indent}repeat {count} as {counter}{timeout} {{\n{body}{indent}}}\n"
         return text, replace(scope, tasks=after.tasks)
 
     def loop(self, scope: _Scope, indent: str) -> tuple[str, _Scope]:
@@ -248,6 +345,7 @@ class _Writer:
         body, after = self.block(inner, 1, indent + "  ")
         step = f"{indent}  set {name} = var.{name} + 1\n"
         most = self.pick(" max 9", " max 9", "", " max 2")
+        most += self.seldom(f" timeout {self.duration()}", 6)
         text = f"{indent}while var.{name} < 3{most} {{\n{body}{step}{indent}}}\n"
         return text, replace(scope, tasks=after.tasks)
 
@@ -261,8 +359,9 @@ def programs(draw: Any) -> RandomProgram:
         f"  var {name} : any = {writer.pick('0', '1', '2')}\n" for name in _VARIABLES
     )
     outputs = "".join(f" {name} = var.{name}," for name in (*_VARIABLES, *writer.collects))
+    timeout = writer.seldom(f"  timeout {writer.pick('9s', '4s', '20s')}\n", 8)
     text = (
-        f"workflow w {{\n  input {{ items : list<any> = [1, 2, 3] }}\n{declared}"
+        f"workflow w {{\n{timeout}  input {{ items : list<any> = [1, 2, 3] }}\n{declared}"
         f"  output {{{outputs} }}\n{body}}}\n"
     )
     context = draw(st.sampled_from([{}, {"items": []}, {"items": [0, "a"]}]))

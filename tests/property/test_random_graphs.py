@@ -1,33 +1,61 @@
-"""Random programs leave equal traces on the local runner and in PostgreSQL.
+"""Random programs leave equal traces on the local runner and in PostgreSQL, and nothing else there.
 
-`make test` plays the same few programs each time; `WFSQL_FUZZ=N` plays N new ones. What a run finds
-is printed as a short `.wf` with the results of its actions, and becomes a case of the conformance
-suite.
+`make test` plays the same few programs each time; `make fuzz` plays 1000 new ones (`WFSQL_FUZZ=N`).
+Each is played in order, and many in another order too, both engines in the same. What a run finds is
+printed as a short `.wf` with the results of its actions, and becomes a case of the conformance suite.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+import psycopg
 import pytest
 from hypothesis import HealthCheck, given, note, settings
 
 from compiler import json_values
 from compiler.pipeline import compile_text
 from dsl.source import Span
-from tests.property.program_strategy import CATALOG, RandomProgram, programs
+from tests.property.program_strategy import CATALOG, RandomProgram, RandomResult, programs
 from wfsql.compare import differences
 from wfsql.embedded import EmbeddedServer
-from wfsql.testing.cases import Case, Expectations, Script, ScriptedResult, WorkflowRef
+from wfsql.testing.cases import (
+    IN_ORDER,
+    Case,
+    Expectations,
+    Script,
+    ScriptedResult,
+    WorkflowRef,
+)
 from wfsql.testing.driver import Played, play
+from wfsql.testing.engines import Remains
 from wfsql.testing.graph_index import GraphIndex
 from wfsql.testing.local import LocalEngine
-from wfsql.testing.postgres import PostgresEngine
+from wfsql.testing.postgres import PostgresEngine, PostgresSession
 
 _FUZZ = os.environ.get("WFSQL_FUZZ")
 _HERE = Span(0, 1)
+_VISITS = 300
+_END_STATES = {"SUCCEEDED", "FAILED", "CANCELLED"}
+
+# What only an open instance has, of the instance that began last.
+_LEFTOVERS = " union all ".join(
+    f"select '{table}', l.node_execution_id from wf.{table} as l"
+    " join wf.node_execution as e on e.node_execution_id = l.node_execution_id"
+    " where e.workflow_instance_id = (select max(workflow_instance_id) from wf.workflow_instance)"
+    for table in (
+        "task",
+        "join_counter",
+        "loop_state",
+        "foreach_item",
+        "event_wait",
+        "timer",
+        "pending_end",
+    )
+)
 
 
 @pytest.fixture(scope="module")
@@ -37,33 +65,40 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@dataclass(frozen=True)
+class _Watched:
+    """An engine, and what the instances of the last play left in the engine's own tables."""
+
+    engine: PostgresEngine
+    leftovers: list[tuple[str, int]]
+
+
 @pytest.fixture(scope="module")
-def postgres(pg_server: EmbeddedServer, pg_template: str) -> Iterator[PostgresEngine]:
+def postgres(pg_server: EmbeddedServer, pg_template: str) -> Iterator[_Watched]:
     name = f"random_{os.getpid()}"
-    engine = PostgresEngine(pg_server.create_database(name, pg_template))
-    yield engine
+    url = pg_server.create_database(name, pg_template)
+    engine, leftovers = PostgresEngine(url), list[tuple[str, int]]()
+    abandon = PostgresSession.abandon
+
+    # The last moment before the session clears up after itself.
+    def note_and_abandon(session: PostgresSession) -> None:
+        leftovers[:] = connection.execute(_LEFTOVERS).fetchall()
+        abandon(session)
+
+    with psycopg.connect(url, autocommit=True) as connection, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PostgresSession, "abandon", note_and_abandon)
+        yield _Watched(engine, leftovers)
     engine.close()
     pg_server.drop_database(name)
 
 
 def _case(program: RandomProgram) -> Case:
-    scripts = tuple(
-        Script(
-            place=key,
-            results=(
-                ScriptedResult(code=code, output=output, message=None, takes_ms=0, span=_HERE),
-            ),
-            is_list=False,
-            span=_HERE,
-        )
-        for key, (code, output) in program.results.items()
-    )
     return Case(
         name="random",
         workflow=WorkflowRef(file="w.wf", name=None, span=_HERE),
         input=program.context,
         input_text=None,
-        scripts=scripts,
+        scripts=tuple(_script(key, results) for key, results in program.results.items()),
         steps=(),
         expect=Expectations(),
         engines=(),
@@ -74,14 +109,40 @@ def _case(program: RandomProgram) -> Case:
     )
 
 
-def _trace(played: Played) -> object:
+def _script(key: str, results: tuple[RandomResult, ...]) -> Script:
+    """A script that never runs out: several results follow each other over and over."""
+    scripted = tuple(
+        ScriptedResult(
+            code=result.code,
+            output=result.output,
+            message=None,
+            takes_ms=result.takes_ms,
+            span=_HERE,
+        )
+        for result in results
+    )
+    is_list = len(scripted) > 1
+    return Script(
+        place=key, results=scripted * (_VISITS if is_list else 1), is_list=is_list, span=_HERE
+    )
+
+
+def _remains(played: Played) -> Remains:
     assert not played.is_broken, played.problems
     assert played.remains is not None, played.not_started
-    return played.remains.trace
+    return played.remains
+
+
+def _texts(program: RandomProgram) -> Iterator[str]:
+    yield program.text
+    for key, results in program.results.items():
+        answers = [f"{r.code} {json_values.dumps(r.output)} {r.takes_ms} ms" for r in results]
+        yield f"{key}: {', '.join(answers)}"
+    yield f"input {json_values.dumps(program.context)}, order {program.schedule}"
 
 
 @settings(
-    max_examples=int(_FUZZ) if _FUZZ else 60,
+    max_examples=int(_FUZZ) if _FUZZ else 80,
     derandomize=_FUZZ is None,
     database=None,
     deadline=None,
@@ -89,18 +150,23 @@ def _trace(played: Played) -> object:
 )
 @given(program=programs())
 def test_random_programs_leave_equal_traces(
-    program: RandomProgram, catalog: Path, postgres: PostgresEngine
+    program: RandomProgram, catalog: Path, postgres: _Watched
 ) -> None:
-    note(program.text)
-    note(json_values.dumps({key: list(result) for key, result in program.results.items()}))
-    note(f"input {json_values.dumps(program.context)}, order {program.schedule}")
+    for text in _texts(program):
+        note(text)
     compiled = compile_text(program.text, "w.wf", [catalog])
     errors = [d for d in compiled.diagnostics if d.severity == "error"]
     assert not errors, [(d.code, d.message, d.source.position(d.span.start)) for d in errors]
     index, case = GraphIndex(compiled.specs[0]), _case(program)
 
-    local = play(LocalEngine(), index, case, program.schedule)
-    in_database = play(postgres, index, case, program.schedule)
+    for schedule in dict.fromkeys([IN_ORDER, program.schedule]):
+        note(f"played {schedule}")
+        local = play(LocalEngine(), index, case, schedule)
+        in_database = play(postgres.engine, index, case, schedule)
 
-    assert differences(_trace(local), _trace(in_database)) == []
-    assert local.visited == in_database.visited
+        assert differences(_remains(local).trace, _remains(in_database).trace) == []
+        assert local.visited == in_database.visited
+        assert _remains(local).trace["status"] in ("SUCCEEDED", "FAILED")
+        for remains in (_remains(local), _remains(in_database)):
+            assert {e.status for e in remains.executions} <= _END_STATES
+        assert postgres.leftovers == []

@@ -258,3 +258,152 @@ def test_a_signal_completes_the_wait_of_one_instance(
     assert row == (1,)
     assert drive.trace(connection, second)["status"] == "SUCCEEDED"
     assert drive.trace(connection, first)["status"] == "RUNNING"
+
+
+# Subscriptions (S8.2) ----------------------------------------------------------------------------
+
+STARTED = """
+    workflow fulfil {
+      input { order_id: string, region: string = "none" }
+      output { order_id = var.order_id, region = var.region, by = ctx.event.type }
+      on event "order.created" start {
+        where region == "eu"
+        input { order_id = event.payload.id  region = event.payload.region }
+      }
+      action a = t.do()
+    }
+"""
+
+
+def order(connection: psycopg.Connection[Any], payload: Any, key: str = "o1") -> tuple[Any, ...]:
+    row = connection.execute(
+        "select duplicate, applied_count, ignored_count"
+        " from wf.sp_ingest_event('order.created', 'shop', %s, %s)",
+        (key, drive.json(payload)),
+    ).fetchone()
+    assert row is not None
+    return row
+
+
+def instances(connection: psycopg.Connection[Any]) -> list[int]:
+    rows = connection.execute(
+        "select workflow_instance_id from wf.workflow_instance order by 1"
+    ).fetchall()
+    return [row[0] for row in rows]
+
+
+def test_an_event_starts_an_instance_with_its_inputs(
+    connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    drive.deploy(connection, drive.compile_text(tmp_path, STARTED))
+
+    assert order(connection, {"id": "A1", "region": "eu"}) == (False, 1, 0)
+    drive.drain(connection, drive.Scripted())
+
+    (instance,) = instances(connection)
+    document = drive.trace(connection, instance)
+    assert document["status"] == "SUCCEEDED"
+    assert document["output"] == {"order_id": "A1", "region": "eu", "by": "order.created"}
+
+
+@pytest.mark.parametrize(
+    "payload", [{"id": "A1", "region": "us"}, {"id": "A1"}, {"id": "A1", "region": None}]
+)
+def test_an_event_that_the_filter_does_not_fit_starts_nothing(
+    connection: psycopg.Connection[Any], tmp_path: Path, payload: Any
+) -> None:
+    drive.deploy(connection, drive.compile_text(tmp_path, STARTED))
+
+    assert order(connection, payload) == (False, 0, 0)
+    assert instances(connection) == []
+
+
+def test_a_duplicate_starts_nothing_again(
+    connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    drive.deploy(connection, drive.compile_text(tmp_path, STARTED))
+    order(connection, {"id": "A1", "region": "eu"})
+
+    assert order(connection, {"id": "A1", "region": "eu"}) == (True, 0, 0)
+    assert len(instances(connection)) == 1
+
+
+def test_an_event_whose_input_does_not_fit_is_an_ignored_delivery(
+    connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    drive.deploy(connection, drive.compile_text(tmp_path, STARTED))
+
+    assert order(connection, {"id": 7, "region": "eu"}) == (False, 0, 1)
+
+    assert instances(connection) == []
+    row = connection.execute("select outcome, reason from wf.event_delivery").fetchone()
+    assert row == ("ignored", "input order_id: must be string, not integer")
+
+
+def test_only_the_active_version_is_started(
+    connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    drive.deploy(connection, drive.compile_text(tmp_path, STARTED))
+    newer = STARTED.replace("action a = t.do()", "action b = t.do()")
+    drive.deploy(connection, drive.compile_text(tmp_path, newer))
+
+    assert order(connection, {"id": "A1", "region": "eu"}) == (False, 1, 0)
+
+    (instance,) = instances(connection)
+    assert drive.trace(connection, instance)["nodes"][1]["path"] == "fulfil/b"
+
+
+def test_start_or_signal_signals_who_waits_and_starts_otherwise(
+    connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    text = """
+        workflow both {
+          on event "courier.delivered" start_or_signal { input { } }
+          wait_event again on "courier.delivered" { correlate "A1" }
+        }
+    """
+    drive.deploy(connection, drive.compile_text(tmp_path, text))
+
+    assert send(connection, "A1", "e1") == (False, 1, 0)
+    (first,) = instances(connection)
+    assert drive.trace(connection, first)["status"] == "RUNNING"
+
+    assert send(connection, "A1", "e2") == (False, 1, 0)
+    assert instances(connection) == [first]
+    assert drive.trace(connection, first)["status"] == "SUCCEEDED"
+
+
+def test_a_signal_filter_narrows_the_waits_of_its_workflow(
+    connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    text = """
+        workflow narrow {
+          on event "courier.delivered" signal { where at == "noon" }
+          wait_event w on "courier.delivered" { correlate "A1" }
+        }
+    """
+    drive.deploy(connection, drive.compile_text(tmp_path, text))
+    instance = drive.start(connection, "narrow", {})
+
+    assert send(connection, "A1", "e1", {"at": "dawn"}) == (False, 0, 0)
+    assert send(connection, "A1", "e2", {"at": "noon"}) == (False, 1, 0)
+    assert drive.trace(connection, instance)["status"] == "SUCCEEDED"
+
+
+def test_a_variable_that_cannot_be_computed_is_an_ignored_delivery_too(
+    connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    text = """
+        workflow divide {
+          input { n: int }
+          var q: int = 1 // var.n
+          on event "order.created" start { input { n = event.payload.n } }
+          action a = t.do(q: var.q)
+        }
+    """
+    drive.deploy(connection, drive.compile_text(tmp_path, text))
+
+    assert order(connection, {"n": 0}) == (False, 0, 1)
+    assert order(connection, {"n": 1}, "o2") == (False, 1, 0)
+    row = connection.execute("select reason from wf.event_delivery where outcome = 'ignored'")
+    assert row.fetchone() == ("division by zero",)

@@ -1,21 +1,24 @@
 """The hint "did you mean …" for a name that is not there.
 
-Flow: fold the candidates → when there are many, leave the few that share most letters with the name
-→ difflib on those. A file may hold thousands of unknown names beside thousands of known ones, so
-what is done per pair must cost next to nothing.
+Flow: fold the candidates → when there are some, leave the few that share most letters with the name
+→ difflib on those. A file may hold thousands of unknown names beside thousands of known ones, where
+even a glance at each pair takes seconds: among very many only a single slip of the pen is mended,
+by looking up everything that one slip can make of the name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 MAX_LISTED = 8
 _FEW = 24  # candidates that are all compared
+_MANY = 600  # more than these are not even looked at one by one
 _SIFTED = 32  # of many, those that share most letters; of these, the ones to compare:
 _COMPARED = 6
 _LONGEST = 100  # characters of a name that is still compared
 _CUTOFF = 0.6
+_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789_-."
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
@@ -40,6 +43,8 @@ def _nearest(wanted: str, folded: dict[str, str]) -> str | None:
         return folded[wanted]
     if not folded or len(wanted) > _LONGEST:
         return None
+    if len(folded) > _MANY:
+        return next((folded[name] for name in _one_slip_away(wanted) if name in folded), None)
     from difflib import get_close_matches  # only needed once something is wrong
 
     compared = list(folded) if len(folded) <= _FEW else _likely(wanted, folded)
@@ -61,6 +66,18 @@ def _likely(wanted: str, folded: dict[str, str]) -> list[str]:
     )
     names = [name for _, _, name in sifted if len(name) <= _LONGEST]
     return sorted(names, key=lambda name: -_common(wanted, name))[:_COMPARED]
+
+
+def _one_slip_away(name: str) -> Iterator[str]:
+    """All that comes of leaving out, swapping, changing or adding one letter."""
+    cuts = [(name[:k], name[k:]) for k in range(len(name) + 1)]
+    for start, end in cuts[:-1]:
+        yield start + end[1:]
+        yield start + end[1:2] + end[:1] + end[2:]
+    for start, end in cuts:
+        for char in _ALPHABET:
+            yield start + char + end
+            yield start + char + end[1:]
 
 
 @lru_cache(maxsize=16_384)

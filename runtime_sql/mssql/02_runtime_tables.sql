@@ -379,7 +379,7 @@ create table wf.worker_presence (
 -- keep_for: milliseconds, 30 days (the twin: interval).
 create table wf.event_type (
     event_type  nvarchar(200) collate Latin1_General_100_BIN2 not null,
-    keep_for    bigint not null constraint df_event_type_keep_for default 2592000000,
+    keep_for_ms    bigint not null constraint df_event_type_keep_for_ms default 2592000000,
     constraint pk_event_type primary key (event_type),
     constraint ck_event_type check (len(event_type) >= 1)
 );

@@ -347,8 +347,8 @@ create table wf.worker_presence (
 -- Events ---------------------------------------------------------------------------------------
 
 create table wf.event_type (
-    event_type  text      not null,
-    keep_for    interval  not null default interval '30 days',
+    event_type   text    not null,
+    keep_for_ms  bigint  not null default 2592000000,
     constraint pk_event_type primary key (event_type),
     constraint ck_event_type check (char_length(event_type) between 1 and 200)
 );

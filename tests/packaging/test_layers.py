@@ -9,7 +9,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-HEAVY = ("psycopg", "networkx", "sqlglot", "pydantic", "rich", "typer")
+HEAVY = (
+    "psycopg",
+    "networkx",
+    "sqlglot",
+    "pydantic",
+    "rich",
+    "typer",
+    "lark",
+    "jsonschema",
+)
 
 
 def test_layer_contracts_hold() -> None:

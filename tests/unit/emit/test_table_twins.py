@@ -23,6 +23,47 @@ def _tables(dialect: Dialect, name: str) -> dict[str, list[str]]:
     }
 
 
+# What a column without a value gets is the same in both; T-SQL names its defaults and writes its own
+# literals. Clocks and logins are each server's own.
+_CLOCKS = re.compile(r"clock_timestamp|sysutcdatetime|session_user|original_login", re.I)
+
+
+def _rules(dialect: Dialect, name: str) -> dict[tuple[str, str], tuple[bool, str | None]]:
+    """Whether each column may be null, and its default in a spelling that both share."""
+    script = re.sub(r"--[^\n]*", "", read_script(dialect, name))
+    rules = {}
+    for table in re.finditer(r"^create table wf\.(\w+) \(\n(.*?)^\)", script, re.M | re.S):
+        columns = re.finditer(
+            r"^    (?!constraint\b)([a-z_]+) (.*?)(?=^    [a-z]|\Z)", table[2], re.M | re.S
+        )
+        for column in columns:
+            text = " ".join(column[2].split())
+            default = re.search(r"\bdefault ([^,]+)", text)
+            rules[table[1], column[1]] = (
+                "not null" not in text and "identity" not in text,
+                None if default is None else _literal(default[1]),
+            )
+    return rules
+
+
+def _literal(text: str) -> str:
+    text = text.strip().removeprefix("N")
+    if _CLOCKS.search(text):
+        return "the server's own"
+    return {"false": "0", "true": "1"}.get(text, text)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_columns_have_the_same_defaults_and_the_same_need_of_a_value(name: str) -> None:
+    pg, mssql = _rules("pg", name), _rules("mssql", name)
+    different = {
+        f"{table}.{column}": (pg[table, column], mssql[table, column])
+        for table, column in pg
+        if pg[table, column] != mssql[table, column]
+    }
+    assert different == {}
+
+
 def _named(dialect: Dialect, name: str) -> set[str]:
     """Indexes, sequences, and keys of every kind; checks of JSON exist in T-SQL only."""
     script = re.sub(r"--[^\n]*", "", read_script(dialect, name))

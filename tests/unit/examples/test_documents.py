@@ -22,8 +22,7 @@ ROOT = Path(__file__).parents[3]
 LANGUAGE = ROOT / "docs" / "language.md"
 PAGES = [
     ROOT / "README.md",
-    ROOT / "docs" / "README.md",
-    LANGUAGE,
+    *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "examples").rglob("README.md")),
 ]
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

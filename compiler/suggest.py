@@ -23,18 +23,19 @@ _ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789_-."
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
     """Returns a hint with the nearest candidate, or with all of them when they are few."""
-    folded = _folded(tuple(candidates))
+    known = tuple(candidates)
+    folded = _folded(known)
     close = _nearest(name.casefold(), folded)
     if close is not None:
         return f'did you mean "{close}"?'
     if folded and len(folded) <= MAX_LISTED:
-        return "known here: " + ", ".join(reversed(folded.values()))
+        return "known here: " + ", ".join(dict.fromkeys(known))
     return None
 
 
 @lru_cache(maxsize=8)
 def _folded(known: tuple[str, ...]) -> dict[str, str]:
-    """Returns folded name → candidate, the last first; of two that fold alike the first counts."""
+    """Returns folded name → candidate; of two that fold alike the first counts."""
     return {candidate.casefold(): candidate for candidate in reversed(known)}
 
 

@@ -1,8 +1,9 @@
 """Comments as other languages write them: `// …`, `-- …` and `/* … */`.
 
-They are found on the tokens, before the parser sees them: what stands in a comment is prose, and
-each of its words would be a fault of its own. A `//` or `--` with an operand on either side is
-left alone, for it may be arithmetic.
+They are found on the tokens: what stands in a comment is prose, and each of its words would be a
+fault of its own. A `//` or `--` with an operand on either side is left alone, for it may be
+arithmetic. The parser drops those of them again that the grammar takes, such as a `//` whose right
+side stands on the next line.
 """
 
 from __future__ import annotations

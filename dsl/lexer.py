@@ -37,6 +37,7 @@ _STRAY = re.compile(r"[^\w\s\"#{}()\[\]<>=:,.?|+*%$/!&;'-]+|&&|\|\||.", re.DOTAL
 # Signs of other languages: what was meant by them.
 _MEANT = {"&&": "and", "&": "and", "||": "or", "!": "not", "/": "//"}
 _STRAY_HINTS = {
+    "/": "integers divide with `//`",
     ";": "nothing needs to end a statement: leave it out",
     "`": 'strings are written with double quotes: "…"',
     "$": "a reference is written `var.name`, or `${var.name}` in a string",
@@ -183,7 +184,7 @@ class Lexer:
         shown = plain(text if len(text) <= 12 else text[:12] + "…")
         end = pos + len(text)
         meant = _MEANT.get(text)
-        hint = f"write `{meant}`" if meant else _STRAY_HINTS.get(text)
+        hint = _STRAY_HINTS.get(text) or (f"write `{meant}`" if meant else None)
         self.report(codes.UNEXPECTED, f"unexpected `{shown}`", pos, end, hint)
         if meant:
             return self.add(meant, pos, end, broken=True)

@@ -94,7 +94,7 @@ class _Parse:
 
         table = _table()
         lexer = Lexer(self._source.text, table.literals, self._report_lexical)
-        tokens = self._tokens = self._without_comments(lexer.run())
+        tokens = self._tokens = self._without_comments(table, lexer.run())
         if lexer.too_deep is not None:
             self._too_deep(Span(lexer.too_deep, lexer.too_deep + 1))
             return None
@@ -128,12 +128,18 @@ class _Parse:
             return None
         return file
 
-    def _without_comments(self, tokens: list[Token]) -> list[Token]:
+    def _without_comments(self, table: Table, tokens: list[Token]) -> list[Token]:
         """Takes out the comments of other languages, and what the lexer found inside them."""
         from dsl.foreign_comments import foreign_comments, without
 
         text = self._source.text
         comments = foreign_comments(text, tokens)
+        if not comments:
+            return tokens
+        # What the grammar takes is arithmetic, however much it looks like a comment.
+        taken = _taken(table, tokens)
+        last_taken = tokens[taken - 1].start if taken else -1
+        comments = [c for c in comments if taken < len(tokens) and c.end > last_taken]
         self._found = [d for d in self._found if not _inside_one(d.span, comments)]
         last = -1
         for comment in comments:
@@ -143,7 +149,7 @@ class _Parse:
                 message = f"unexpected `{text[sign.start : sign.end]}`"
                 self.report(codes.UNEXPECTED, message, sign, "comments begin with `#`")
             last = comment.end
-        return without(tokens, comments) if comments else tokens
+        return without(tokens, comments)
 
     def _empty(self) -> None:
         if not self._found:
@@ -201,6 +207,18 @@ class _Parse:
         self.report(
             codes.TOO_DEEP, "nesting is deeper than 512 levels", Span(span.start, end), hint
         )
+
+
+def _taken(table: Table, tokens: list[Token]) -> int:
+    """How many tokens the grammar takes before it refuses one, or the lexer complained of one."""
+    from dsl.builder import Builder
+    from dsl.machine import Machine
+
+    machine = Machine(table, Builder(lambda *_: None), lambda _: None)
+    for i, token in enumerate(tokens):
+        if token.broken or not machine.feed(token):
+            return i
+    return len(tokens)
 
 
 def _inside_one(span: Span, comments: list[Span]) -> bool:

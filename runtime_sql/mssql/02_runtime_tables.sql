@@ -376,7 +376,7 @@ create table wf.worker_presence (
 
 -- Events ---------------------------------------------------------------------------------------
 
--- keep_for: milliseconds, 30 days (the twin: interval).
+-- keep_for_ms: how long an event that nobody has consumed is kept; 30 days.
 create table wf.event_type (
     event_type  nvarchar(200) collate Latin1_General_100_BIN2 not null,
     keep_for_ms    bigint not null constraint df_event_type_keep_for_ms default 2592000000,

@@ -501,3 +501,162 @@ def test_a_batch_holds_no_lower_counter_while_a_higher_one_may_follow(
 
     assert instance_status(look, newer) == "SUCCEEDED"
     assert instance_status(look, older) == "RUNNING"
+
+
+# Operators, time and leases ----------------------------------------------------------------------
+
+
+def move_clock(connection: Connection, seconds: int) -> None:
+    connection.execute(
+        "insert into wf.wf_setting (name, value)"
+        " values ('now', (wf.wf_now() + make_interval(secs => %s))::text)"
+        " on conflict (name) do update set value = excluded.value",
+        (seconds,),
+    )
+
+
+def test_a_cancel_waits_for_open_calls_and_takes_what_they_activated(
+    sessions: tuple[Connection, Connection, Connection], tmp_path: Path
+) -> None:
+    a, b, look = sessions
+    instance = prepare(a, tmp_path, LONG_FORK)
+    tasks = claim_all(a)
+    cancel = "select instance_status from wf.sp_cancel_workflow_instance(%s)"
+
+    with a.transaction():
+        drive.submit(a, tasks["a"], 0)
+        with background(lambda: b.execute(cancel, (instance,)).fetchone()) as cancelling:
+            wait_until_blocked(look, b, cancelling)
+            a.execute("commit")
+            assert cancelling.result() == ("CANCELLED",)
+            a.execute("begin")
+
+    assert count(look, "a2") == 1
+    assert look.execute("select count(*) from wf.task").fetchone() == (0,)
+    assert drive.submit(look, tasks["b"], 0)["reason"] == "CANCELLED"
+
+
+def test_a_submit_waits_for_a_cancel_and_changes_nothing(
+    sessions: tuple[Connection, Connection, Connection], tmp_path: Path
+) -> None:
+    a, b, look = sessions
+    instance = prepare(a, tmp_path, LONG_FORK)
+    tasks = claim_all(a)
+
+    with b.transaction():
+        b.execute("select wf.sp_cancel_workflow_instance(%s)", (instance,))
+        with background(lambda: drive.submit(a, tasks["a"], 0)) as late:
+            wait_until_blocked(look, a, late)
+            b.execute("commit")
+            assert late.result()["reason"] == "CANCELLED"
+            b.execute("begin")
+
+    assert count(look, "a2") == 0
+
+
+TIMED_WAIT = """
+    workflow timed {
+      wait_event w on "bell" {
+        correlate "k"
+        timeout 10s { action late = t.do() }
+        set seen = event.payload.n
+      }
+      action after = t.do(code: ctx.task.w.resultCode)
+    }
+"""
+
+
+def test_of_a_time_out_and_an_event_the_first_wins(
+    sessions: tuple[Connection, Connection, Connection], tmp_path: Path
+) -> None:
+    a, b, look = sessions
+    instance = prepare(a, tmp_path, TIMED_WAIT)
+    move_clock(a, 11)
+
+    with a.transaction():
+        assert a.execute("select timer_count from wf.sp_tick()").fetchone() == (1,)
+        with background(lambda: ring(b)) as event:
+            wait_until_blocked(look, b, event)
+            a.execute("commit")
+            assert event.result() == (False, 0)
+            a.execute("begin")
+
+    drive.drain(look, drive.Scripted())
+    statuses = {n["path"]: n["result_code"] for n in drive.trace(look, instance)["nodes"]}
+    assert statuses["timed/w"] == 1
+
+
+def test_a_time_out_that_is_due_wins_over_an_event_that_no_pass_has_seen(
+    sessions: tuple[Connection, Connection, Connection], tmp_path: Path
+) -> None:
+    a = sessions[0]
+    prepare(a, tmp_path, TIMED_WAIT)
+    move_clock(a, 11)
+
+    assert ring(a) == (False, 0)
+    assert count(a, "late") == 1
+
+
+def test_a_pass_never_waits_for_an_instance_that_a_call_is_at(
+    sessions: tuple[Connection, Connection, Connection], tmp_path: Path
+) -> None:
+    a, b, look = sessions
+    prepare(a, tmp_path, TIMED_WAIT)
+    move_clock(a, 11)
+    b.execute("set lock_timeout = '20s'")
+
+    with a.transaction():
+        a.execute("select 1 from wf.workflow_instance for update")
+        assert b.execute("select timer_count from wf.sp_tick()").fetchone() == (0,)
+
+    assert look.execute("select timer_count from wf.sp_tick()").fetchone() == (1,)
+
+
+def test_a_reclaim_does_not_wait_for_a_submit_of_the_same_lease(
+    sessions: tuple[Connection, Connection, Connection], tmp_path: Path
+) -> None:
+    a, b, look = sessions
+    prepare(a, tmp_path, LONG_FORK)
+    task = drive.claim(a, lease_seconds=5)
+    assert task is not None
+    move_clock(a, 6)
+    b.execute("set lock_timeout = '20s'")
+
+    with a.transaction():
+        drive.submit(a, task, 0)
+        assert b.execute("select wf.wf_reclaim_expired_leases(10)").fetchone() == (0,)
+
+    assert drive.submit(look, task, 0)["reason"] == "REPEATED"
+
+
+def test_a_submit_that_comes_after_the_reclaim_is_stale(
+    sessions: tuple[Connection, Connection, Connection], tmp_path: Path
+) -> None:
+    a, b, look = sessions
+    prepare(a, tmp_path, LONG_FORK)
+    task = drive.claim(a, lease_seconds=5)
+    assert task is not None
+    move_clock(a, 6)
+
+    with b.transaction():
+        assert b.execute("select wf.wf_reclaim_expired_leases(10)").fetchone() == (1,)
+        with background(lambda: drive.submit(a, task, 0)) as late:
+            wait_until_blocked(look, a, late)
+            b.execute("commit")
+            assert late.result()["reason"] == "STALE"
+            b.execute("begin")
+
+
+def test_a_worker_that_is_told_to_drain_gets_nothing_from_a_claim_that_waited(
+    sessions: tuple[Connection, Connection, Connection], tmp_path: Path
+) -> None:
+    a, b, look = sessions
+    prepare(a, tmp_path, LONG_FORK)
+
+    with b.transaction():
+        b.execute("select wf.sp_set_worker_state('driver', 'DRAINING')")
+        with background(lambda: drive.claim(a)) as claiming:
+            wait_until_blocked(look, a, claiming)
+            b.execute("commit")
+            assert claiming.result() is None
+            b.execute("begin")

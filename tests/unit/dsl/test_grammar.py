@@ -8,7 +8,7 @@ import pytest
 
 from dsl import table
 from dsl.builder import Builder
-from dsl.table import build_document, load_table
+from dsl.table import build_document, file_text, load_table
 
 GRAMMAR = Path(table.__file__).with_name("grammar.lark").read_text(encoding="utf-8")
 
@@ -16,6 +16,7 @@ GRAMMAR = Path(table.__file__).with_name("grammar.lark").read_text(encoding="utf
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("WFSQL_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(table, "_SHIPPED", tmp_path / "none.json")
     return tmp_path
 
 
@@ -44,6 +45,26 @@ def test_every_rule_is_built_or_passes_one_child_on() -> None:
     assert lost == []
 
 
+def test_the_shipped_table_is_that_of_the_grammar() -> None:
+    shipped = Path(table.__file__).with_name("table.json").read_text(encoding="utf-8")
+    current = file_text(build_document(GRAMMAR))
+    assert shipped == current, "run `python -m dsl.table`"
+
+
+def test_the_shipped_table_is_read_without_building(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "build_document", lambda _: pytest.fail("built again"))
+    monkeypatch.setattr(table, "_cache_path", lambda _: pytest.fail("asked the cache"))
+    assert load_table().rules
+
+
+def test_a_shipped_table_of_another_grammar_is_not_used(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = build_document("start: X\n%declare X\n")
+    table._SHIPPED.write_text(file_text(other), encoding="utf-8")
+    assert len(load_table().rules) > 1
+
+
 def test_a_second_load_reads_the_cache(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = load_table()
     monkeypatch.setattr(table, "build_document", lambda _: pytest.fail("built again"))
@@ -63,4 +84,5 @@ def test_a_cache_that_cannot_be_written_is_not_used(
     blocked = tmp_path / "file"
     blocked.write_text("", encoding="utf-8")
     monkeypatch.setenv("WFSQL_CACHE_DIR", str(blocked))
+    monkeypatch.setattr(table, "_SHIPPED", blocked)
     assert load_table().rules

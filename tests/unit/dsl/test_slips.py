@@ -146,6 +146,9 @@ def test_a_bracket_that_is_closed_is_never_called_unclosed() -> None:
         "7 // len(var.x)",
         "7 // (1)",
         "var.x\n  // 3",
+        "var.x //\n  3",
+        "var.x\n  --2",
+        "true // 2",
         "var.limit // var.in",
         "7 --2",
         "7 --${var.x}",
@@ -154,6 +157,24 @@ def test_a_bracket_that_is_closed_is_never_called_unclosed() -> None:
 )
 def test_arithmetic_is_no_comment(sum_: str) -> None:
     assert parse_text(f"workflow w {{ set a = {sum_} }}", "t").diagnostics == ()
+
+
+def test_arithmetic_is_no_comment_in_a_file_with_a_fault_behind_it() -> None:
+    text = "workflow w {\n  set a = var.x //\n    3\n  bogus word\n}\n"
+    (found,) = parse_text(text, "t").diagnostics
+    assert found.source.position(found.span.start).line == 4
+
+
+def test_a_comment_behind_arithmetic_is_one() -> None:
+    text = "workflow w {\n  set a = var.x //\n    3 // the half of it\n}\n"
+    (found,) = parse_text(text, "t").diagnostics
+    place = found.source.position(found.span.start)
+    assert (place.line, place.column, found.hint) == (3, 7, "comments begin with `#`")
+
+
+def test_a_division_by_one_stroke_is_told_of_the_other() -> None:
+    (found,) = parse_text("workflow w {\n  set a = var.x / 2\n}\n", "t").diagnostics
+    assert found.hint == "integers divide with `//`"
 
 
 def test_the_wrong_word_is_marked_not_the_line_before() -> None:

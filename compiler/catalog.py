@@ -15,18 +15,26 @@ from typing import Any
 
 from compiler import codes, json_values
 from compiler.attributes import factor_hundredths, retry_value
+from compiler.catalog_types import (
+    NoType,
+    ShortType,
+    parse_short_types,
+    place_in_yaml,
+    unquoted_type,
+)
 from compiler.schema_check import accepts, is_plain_schema, misfits, schema_problem
-from compiler.supported import CATALOG_NOT_YET
-from compiler.type_model import ANY, Type, TypeResolver, from_schema, json_schema
+from compiler.suggest import did_you_mean
+from compiler.supported import CATALOG_NOT_YET, NOT_YET
+from compiler.type_model import ANY, BUILTIN, Type, TypeResolver, from_schema, json_schema
 from compiler.yaml_reader import YamlNode, YamlProblem, read_source, read_yaml
 from dsl.codes import Code
 from dsl.diagnostics import Diagnostic, Label
 from dsl.literals import duration_milliseconds
-from dsl.nodes import TypeExpr
 from dsl.source import SourceFile, Span
 
 SUFFIX = ".actions.yaml"
 DEFAULT_CAPABILITY = "default"
+_REFUSED_AS_IN_WORKFLOWS = frozenset(("max_concurrent", "rate_per_minute"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -151,7 +159,16 @@ class _Loader:
             if key in node.content:
                 message = f"{what} is not supported yet"
                 self._report(codes.NOT_YET, source, node.key_spans[key], message, "remove it")
+        self._check_dispatch(source, node)
         self._check_times(source, node)
+
+    def _check_dispatch(self, source: SourceFile, node: YamlNode) -> None:
+        """What an action may not ask for in a workflow yet, it may not ask for here."""
+        dispatch = node.child("dispatch")
+        for key, span in () if dispatch is None else dispatch.key_spans.items():
+            if key in _REFUSED_AS_IN_WORKFLOWS and ("action", key) in NOT_YET:
+                message = f"`{key}` in a catalog is not supported yet"
+                self._report(codes.NOT_YET, source, span, message, "remove it")
 
     def _check_times(self, source: SourceFile, node: YamlNode) -> None:
         """What the schema of a catalog cannot say of its durations and factors."""
@@ -193,38 +210,44 @@ class _Loader:
                     short.append((entry, field, node))
                 else:
                     entry.types[field] = self._schema_type(entry, node)
-        exprs = _parse_types([node.content for _, _, node in short])
+        parsed = parse_short_types([node.content for _, _, node in short])
         for position, (entry, field, node) in enumerate(short):
-            expr = exprs[position] if exprs is not None else self._parse_one(entry, node)
-            entry.types[field] = self._short_type(entry, node, expr)
+            one = self._parse_one(entry, node) if isinstance(parsed, NoType) else parsed[position]
+            entry.types[field] = self._short_type(entry, node, one)
 
     def _schema_type(self, entry: _Entry, node: YamlNode) -> tuple[Type, dict[str, Any] | None]:
         schema = node.value()
-        problem = None if is_plain_schema(schema) else schema_problem(schema)
-        if problem is not None:
-            self._report(
-                codes.CATALOG_TYPE, entry.source, node.span, f"no valid JSON Schema: {problem}"
-            )
-            return ANY, None
-        return from_schema(schema), schema
+        if is_plain_schema(schema):
+            return from_schema(schema), schema
+        unquoted = unquoted_type(node)
+        problem = schema_problem(schema) if unquoted is None else None
+        if unquoted is not None:
+            span, key, hint = unquoted
+            message = f'"{key}" is no keyword of JSON Schema'
+            self._report(codes.CATALOG_TYPE, entry.source, span, message, hint)
+        elif problem is not None:
+            message = f"no valid JSON Schema: {problem}"
+            self._report(codes.CATALOG_TYPE, entry.source, node.span, message)
+        else:
+            return from_schema(schema), schema
+        return ANY, None
 
-    def _parse_one(self, entry: _Entry, node: YamlNode) -> TypeExpr | None:
-        exprs = _parse_types([node.content])
-        if exprs is None:
-            self._report(
-                codes.CATALOG_TYPE,
-                entry.source,
-                node.span,
-                "this is not a type",
-                'write one such as "{ sku: string, qty: int }", or a JSON Schema',
-            )
-            return None
-        return exprs[0]
+    def _parse_one(self, entry: _Entry, node: YamlNode) -> ShortType | None:
+        parsed = parse_short_types([node.content])
+        if not isinstance(parsed, NoType):
+            return parsed[0]
+        message, span = "this is not a type", node.span
+        if parsed.reason is not None and parsed.span is not None:
+            message = f"{message}: {parsed.reason}"
+            span = place_in_yaml(entry.source, node, parsed.span)
+        hint = parsed.hint or 'write one such as "{ sku: string, qty: int }", or a JSON Schema'
+        self._report(codes.CATALOG_TYPE, entry.source, span, message, hint)
+        return None
 
     def _short_type(
-        self, entry: _Entry, node: YamlNode, expr: TypeExpr | None
+        self, entry: _Entry, node: YamlNode, parsed: ShortType | None
     ) -> tuple[Type, dict[str, Any] | None]:
-        if expr is None:
+        if parsed is None:
             return ANY, None
 
         def report(kind: str, span: Span, name: str) -> None:
@@ -233,9 +256,12 @@ class _Loader:
                 "duplicate": f'"{name}" stands twice in this type',
                 "deep": "this type is nested too deep or too large",
             }
-            self._report(codes.CATALOG_TYPE, entry.source, node.span, words[kind])
+            hint = did_you_mean(name, BUILTIN) if kind == "unknown" else None
+            inside = Span(span.start - parsed.base, span.end - parsed.base)
+            place = place_in_yaml(entry.source, node, inside)
+            self._report(codes.CATALOG_TYPE, entry.source, place, words[kind], hint)
 
-        resolved = TypeResolver({}, report).resolve(expr)
+        resolved = TypeResolver({}, report).resolve(parsed.expr)
         return resolved, json_schema(resolved)
 
     def actions(self) -> dict[str, CatalogAction]:
@@ -274,24 +300,6 @@ def _place(document: YamlNode, path: tuple[str | int, ...], at_key: bool) -> Spa
             break
         node = child
     return node.span
-
-
-_PREFIX = "workflow catalog_types {\n"
-
-
-def _parse_types(texts: list[str]) -> list[TypeExpr] | None:
-    """Parses short types by way of aliases; None when any of them is not a type."""
-    from dsl.parser import parse_text
-
-    if not texts:
-        return []
-    body = "".join(f"type T{number} = {text}\n" for number, text in enumerate(texts))
-    result = parse_text(_PREFIX + body + "}\n", "catalog types")
-    if result.file is None or any(found.severity == "error" for found in result.diagnostics):
-        return None
-    aliases = [alias for workflow in result.file.workflows for alias in workflow.types]
-    # A text such as `int type B = int` must not pass for one type.
-    return [alias.type for alias in aliases] if len(aliases) == len(texts) else None
 
 
 def _action(entry: _Entry) -> CatalogAction:

@@ -66,9 +66,11 @@ def read_source(path: Path, name: str) -> SourceFile:
     nowhere = Span(0, 0)
     try:
         if path.is_dir():
-            raise YamlProblem("this is a directory, not a catalog file", nowhere)
+            hint = "name the `*.actions.yaml` files inside it"
+            raise YamlProblem("this is a directory, not a catalog file", nowhere, hint)
         if path.stat().st_size > MAX_BYTES:
-            raise YamlProblem("the catalog is larger than 5 MB", nowhere, "split it")
+            hint = "split it into several `*.actions.yaml` files"
+            raise YamlProblem("the catalog is larger than 5 MB", nowhere, hint)
         data = path.read_bytes()
     except FileNotFoundError:
         raise YamlProblem("there is no such catalog file", nowhere, "check the path") from None
@@ -99,7 +101,15 @@ def read_yaml(source: SourceFile) -> YamlNode:
         mark = getattr(error, "problem_mark", None)
         place = 0 if mark is None else min(mark.index, len(source.text))
         problem = getattr(error, "problem", None) or "it holds characters that YAML does not allow"
-        raise YamlProblem(f"not YAML: {problem}", Span(place, place + 1)) from None
+        hint = "YAML takes no tabs: indent with spaces" if _is_tab(source.text, place) else None
+        raise YamlProblem(f"not YAML: {problem}", Span(place, place + 1), hint) from None
+
+
+def _is_tab(text: str, place: int) -> bool:
+    """Whether the parser stumbled over a tab: there, or in what indents that line."""
+    start = text.rfind("\n", 0, place) + 1
+    indent = text[start : place + 1]
+    return text.startswith("\t", place) or (not indent.strip() and "\t" in indent)
 
 
 @dataclass(slots=True)

@@ -31,20 +31,20 @@ _MODES = ("start", "signal", "start_or_signal")
 _WORDS: dict[str, nodes.Scalar] = {"true": True, "false": False, "null": None}
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Description:
     text: str
     span: Span
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Declarations:
     kind: str
     entries: tuple[Any, ...]
     span: Span
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Body:
     """The inside of `{ … }`, before its owner takes the description and the attributes out."""
 
@@ -52,7 +52,7 @@ class _Body:
     span: Span
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Role:
     """A part named for what it does: the counter of a repeat, the on_error of a sequence, …"""
 

@@ -21,6 +21,9 @@ Report = Callable[[codes.Code, str, int, int, str | None], None]
 
 MAX_BRACKETS = 2_000  # far above what the limits of nesting allow; keeps memory small
 
+_SHORT = 15  # digits of an integer that is storable for sure
+_BEGINS_SPACE = frozenset(" \t\n\r\f#")
+_SINGLE = frozenset("{}()[]:,.+-*%")  # signs that begin no longer one
 _SPACE = re.compile(r"(?:[ \t\n\r\f]+|#[^\n]*)+")
 _WORD = re.compile(r"[^\W\d]\w*")
 _NUMBER = re.compile(r"[0-9](?:[eE][+-](?=[0-9])|[0-9A-Za-z_]|\.(?=[0-9]))*")
@@ -68,13 +71,19 @@ class Lexer:
     def next_token(self, pos: int, inside: bool) -> int:
         """Lexes one token (or a stretch of space) at `pos` and returns where it ends."""
         text = self.text
-        if match := _SPACE.match(text, pos):
+        char = text[pos]
+        if char in _BEGINS_SPACE:
+            match = _SPACE.match(text, pos)
+            assert match is not None
             return match.end()
+        if char in _SINGLE:
+            self._count_brackets(char, pos)
+            return self.add(char, pos, pos + 1, inside=inside)
         if match := _WORD.match(text, pos):
             return self._word(match, inside)
         if match := _NUMBER.match(text, pos):
             return self._number(match, inside)
-        if text[pos] == '"':
+        if char == '"':
             return self._strings.lex(pos)
         if text.startswith("||", pos):
             return self._stray("||", pos)
@@ -94,12 +103,13 @@ class Lexer:
         broken: bool = False,
     ) -> int:
         """Appends a token and returns its end."""
-        last = self.tokens[-1].end if self.tokens else 0
-        first = not self.tokens or "\n" in self.text[last:start]
+        tokens = self.tokens
+        last = tokens[-1].end if tokens else 0
+        first = not tokens or (last < start and "\n" in self.text[last:start])
         text = self.text[start:end]
         broken = broken or self._after_stray
         self._after_stray = False
-        self.tokens.append(Token(type_, text, start, end, value, first, inside, broken))
+        tokens.append(Token(type_, text, start, end, value, first, inside, broken))
         return end
 
     def _word(self, match: re.Match[str], inside: bool) -> int:
@@ -143,6 +153,8 @@ class Lexer:
 
     def _number(self, match: re.Match[str], inside: bool) -> int:
         start, end, written = match.start(), match.end(), match.group()
+        if len(written) <= _SHORT and written.isdigit() and (written[0] != "0" or end - start == 1):
+            return self.add("INT", start, end, value=int(written), inside=inside)
         if is_duration(written):
             found = duration_milliseconds(written)
             if isinstance(found, int):

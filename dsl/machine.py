@@ -65,7 +65,7 @@ CONTEXTS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Reduction:
     """A rule, prepared for the machine: what to do is looked up once, not at every reduction."""
 

@@ -5,14 +5,13 @@ layout are equal. Sequences are tuples. Deep programs make deep trees: walk them
 never by recursion (`==`, `repr` and `deepcopy` recurse too).
 """
 
-# ruff: noqa: RUF009 -- `_span()` makes a field description, not a default value.
-
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from typing import Literal
 
+from dsl.node_class import node
 from dsl.source import Span
 
 # --- expressions -------------------------------------------------------------------------------
@@ -30,7 +29,7 @@ def _span() -> Span:
     return field(compare=False)  # type: ignore[no-any-return]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class Name:
     """An identifier with its place."""
 
@@ -38,7 +37,7 @@ class Name:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class LiteralExpr:
     """A JSON scalar: string without placeholders, number, `true`, `false` or `null`."""
 
@@ -46,7 +45,7 @@ class LiteralExpr:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class KeyStep:
     """`.name` or `["odd key"]`."""
 
@@ -54,7 +53,7 @@ class KeyStep:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class IndexStep:
     """`[3]` or `[var.i]`: `index` is a LiteralExpr with an int, or a Reference."""
 
@@ -65,7 +64,7 @@ class IndexStep:
 Step = KeyStep | IndexStep
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class Reference:
     """`var.a.b[0]`, `ctx.task.pack.output.parcel`, `out.ok`, `code`, `event.payload.at`.
 
@@ -78,7 +77,7 @@ class Reference:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class TemplateString:
     """A string with at least one `${…}`; `parts` alternate as written, literal pieces unescaped.
 
@@ -89,26 +88,26 @@ class TemplateString:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class ListExpr:
     items: tuple[Expr, ...]
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class ObjectEntry:
     key: str
     value: Expr
     key_span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class ObjectExpr:
     entries: tuple[ObjectEntry, ...]
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class Unary:
     operator: UnaryOperator
     operand: Expr
@@ -116,7 +115,7 @@ class Unary:
     operator_span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class Binary:
     operator: BinaryOperator
     left: Expr
@@ -125,7 +124,7 @@ class Binary:
     operator_span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class Call:
     """`len(x)` or `defined(ref)`; any other name is for the compiler to refuse."""
 
@@ -139,7 +138,7 @@ Expr = LiteralExpr | Reference | TemplateString | ListExpr | ObjectExpr | Unary 
 # --- types -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class NamedType:
     """`string int number bool any object`, or the name of an alias."""
 
@@ -147,13 +146,13 @@ class NamedType:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class ListType:
     item: TypeExpr
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class FieldType:
     name: str
     optional: bool
@@ -161,19 +160,19 @@ class FieldType:
     name_span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class ObjectType:
     fields: tuple[FieldType, ...]
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class EnumType:
     values: tuple[str, ...]
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class NullableType:
     inner: TypeExpr
     span: Span = _span()
@@ -184,20 +183,20 @@ TypeExpr = NamedType | ListType | ObjectType | EnumType | NullableType
 # --- declarations ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class TypeAlias:
     name: Name
     type: TypeExpr
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class Import:
     path: str
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class InputDecl:
     name: Name
     type: TypeExpr
@@ -205,7 +204,7 @@ class InputDecl:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class VarDecl:
     name: Name
     type: TypeExpr
@@ -213,14 +212,14 @@ class VarDecl:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class OutputDecl:
     name: Name
     value: Expr
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class FilterTerm:
     """`where field == literal`; `path` is the dotted field of the payload."""
 
@@ -229,7 +228,7 @@ class FilterTerm:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class Subscription:
     """`on event "type" start|signal|start_or_signal { where …; input { name = expr } }`."""
 
@@ -243,7 +242,7 @@ class Subscription:
 # --- statements --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class Binding:
     """`set name = expr` on a node, or `collect name = expr` at the top of a foreach body."""
 
@@ -252,7 +251,7 @@ class Binding:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class Attribute:
     """One attribute as written: `timeout 30s`, `limit 4`, `priority 5`, `keep_going`, …
 
@@ -265,20 +264,20 @@ class Attribute:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class Duration:
     milliseconds: int
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class Argument:
     name: Name
     value: Expr
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class Block:
     """A `{ … }` body: variables first, then statements.
 
@@ -292,7 +291,7 @@ class Block:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class Action:
     key: Name
     action: Name
@@ -303,7 +302,7 @@ class Action:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class Sequence:
     key: Name | None
     body: Block
@@ -314,7 +313,7 @@ class Sequence:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class Parallel:
     """`branches` holds the children in `statements`; a parallel has no variables of its own."""
 
@@ -325,7 +324,7 @@ class Parallel:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class If:
     """`else if` is an `otherwise` whose only statement is an unkeyed `If` (`else_if` is True)."""
 
@@ -338,7 +337,7 @@ class If:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class BareKey:
     """A bare ACTION key where an expression may stand: `if reserve`, `switch reserve`."""
 
@@ -346,7 +345,7 @@ class BareKey:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class Case:
     """Values are LiteralExpr, or BareKey for the catalog's name of a result code."""
 
@@ -355,7 +354,7 @@ class Case:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class Switch:
     key: Name | None
     subject: Expr | BareKey
@@ -365,7 +364,7 @@ class Switch:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class Repeat:
     key: Name | None
     count: Expr
@@ -376,7 +375,7 @@ class Repeat:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class While:
     """`max N` stands in `attributes`."""
 
@@ -388,7 +387,7 @@ class While:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class Foreach:
     """`parallel [N]`, `batch N`, `tolerate N|P%`, `reuse`, `keep_going` stand in `attributes`."""
 
@@ -402,7 +401,7 @@ class Foreach:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class WaitEvent:
     key: Name
     event_type: str
@@ -415,21 +414,21 @@ class WaitEvent:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class Set:
     name: Name
     value: Expr
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class Fail:
     code: Expr
     message: Expr | None
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class Sleep:
     duration: Duration
     span: Span = _span()
@@ -453,7 +452,7 @@ Statement = (
 # --- files -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class Workflow:
     name: Name
     description: str | None
@@ -467,7 +466,7 @@ class Workflow:
     span: Span = _span()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@node
 class File:
     imports: tuple[Import, ...]
     types: tuple[TypeAlias, ...]

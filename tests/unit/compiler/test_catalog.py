@@ -55,14 +55,61 @@ REFUSED = [
         "actions:\n  - name: a\n  - name: «a»",
         'action "a" is described twice',
     ),
-    ("short type", "WF305", 'actions: [{name: a, input: «"{ a: }"»}]', "this is not a type"),
+    (
+        "short type",
+        "WF305",
+        'actions: [{name: a, input: "{ a: «}»"}]',
+        "this is not a type: expected a type, found `}`",
+    ),
+    (
+        "short type without its end",
+        "WF305",
+        'actions: [{name: a, input: «"{ a: int"»}]',
+        "this is not a type",
+    ),
+    (
+        "short type with an escape",
+        "WF305",
+        'actions: [{name: a, input: «"{\\u0020a: strin }"»}]',
+        'unknown type "strin"',
+    ),
+    (
+        "type without quotes",
+        "WF305",
+        "actions: [{name: a, input: { «text»: string }}]",
+        '"text" is no keyword of JSON Schema',
+    ),
+    (
+        "type without quotes inside a schema",
+        "WF305",
+        "actions: [{name: a, input: {properties: {b: { «c»: int }}}}]",
+        '"c" is no keyword of JSON Schema',
+    ),
+    (
+        "limit on all workers",
+        "WF090",
+        "actions: [{name: a, dispatch: { «max_concurrent»: 3 }}]",
+        "`max_concurrent` in a catalog is not supported yet",
+    ),
+    (
+        "limit by the minute",
+        "WF090",
+        "actions: [{name: a, dispatch: { «rate_per_minute»: 3 }}]",
+        "`rate_per_minute` in a catalog is not supported yet",
+    ),
+    (
+        "tab",
+        "WF302",
+        "actions:\n«\t»- name: a",
+        "not YAML: found character that cannot start any token",
+    ),
     (
         "two types in one",
         "WF305",
         'actions: [{name: a, input: «"int type B = int"»}]',
         "this is not a type",
     ),
-    ("unknown type", "WF305", 'actions: [{name: a, input: «"strin"»}]', 'unknown type "strin"'),
+    ("unknown type", "WF305", 'actions: [{name: a, input: "«strin»"}]', 'unknown type "strin"'),
     (
         "no schema",
         "WF305",
@@ -90,6 +137,35 @@ def test_refused_with_code_and_place(
     # A finding about nothing (an empty file) stands at the beginning.
     assert found.span.start in (start, start - 1)
     assert message is None or found.message == message
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("input: { text: string, n: int }", 'put the type in quotes: "{ text: string, n: int }"'),
+        ('input: "{ text: strng }"', 'did you mean "string"?'),
+        ('input: "{ text: string[] }"', "a list is written `list<string>`"),
+        ("\tinput: {}", "YAML takes no tabs: indent with spaces"),
+    ],
+)
+def test_a_hint_says_how_to_mend_it(write: Write, text: str, hint: str) -> None:
+    (found,) = load_catalog([write(f"actions:\n  - name: a\n    {text}\n")]).diagnostics
+    assert found.hint == hint
+
+
+def test_a_schema_with_keywords_of_its_owner_is_taken(write: Write) -> None:
+    text = "actions: [{name: a, input: {type: object, x-kind: string, default: {a: int}}}]"
+    assert load_catalog([write(text)]).diagnostics == ()
+
+
+def test_a_directory_is_no_catalog(tmp_path: Path) -> None:
+    (found,) = load_catalog([tmp_path]).diagnostics
+    assert (found.code, found.hint) == ("WF301", "name the `*.actions.yaml` files inside it")
+
+
+def test_a_catalog_over_five_megabytes_is_refused(write: Write) -> None:
+    (found,) = load_catalog([write("#" * (5 * 1024 * 1024 + 1))]).diagnostics
+    assert (found.code, found.hint) == ("WF301", "split it into several `*.actions.yaml` files")
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,24 @@ def test_a_long_line_is_cut_around_the_place() -> None:
     assert len(lines[1]) < 140
 
 
+def test_a_long_line_of_letters_without_width_is_cut_all_the_same() -> None:
+    lines = render_text([finding("\u0301" * 9_000 + "x" * 9_000, 9_000, 9_001)]).splitlines()
+    assert lines[2].count("^") == 1
+    assert len(lines[1]) < 1_000
+
+
+def test_space_before_the_place_is_cut_off() -> None:
+    lines = render_text([finding(" " * 60_000 + "HERE", 60_000, 60_004)]).splitlines()
+    under = lines[2].index("^")
+    assert (lines[1][under : under + 4], len(lines[1]) < 140) == ("HERE", True)
+
+
+def test_a_span_far_longer_than_the_line_shown_is_cut() -> None:
+    lines = render_text([finding("a" * 5_000, 0, 5_000)]).splitlines()
+    assert lines[1].endswith("a…")
+    assert len(lines[2]) < 140
+
+
 def test_what_a_terminal_would_obey_is_shown_as_escapes() -> None:
     shown = render_text([finding("a\x1b[31m\u202eb", 0, 1, message="\x9b\u2028")])
     assert "\\x1b[31m\\u202eb" in shown

@@ -17,7 +17,7 @@ from dsl.plain import plain
 from dsl.source import Span
 from dsl.tokens import Brackets, Token
 
-_LITERALS = {
+FOREIGN_LITERALS = {
     "True": "true",
     "TRUE": "true",
     "False": "false",
@@ -305,7 +305,7 @@ class Slips:
             span, hint = Span(name.start, name.start + len(call)), f"{_ACTION}, on its own"
         else:
             message, span = f'"{shown}" is not a value', _span(name)
-            meant = _LITERALS.get(name.text)
+            meant = FOREIGN_LITERALS.get(name.text)
             hint = f"write `{meant}`" if meant else f"a variable is read as `var.{shown}`"
         return Slip(message, span, hint, drop, ("INT",), self._after_steps(at, call))
 
@@ -388,7 +388,7 @@ class Slips:
         following = self._next(i)
         if self._tokens[i].type != "|" or not self._machine.accepts("?"):
             return None
-        if following.type != "null" and following.text not in _LITERALS:
+        if following.type != "null" and following.text not in FOREIGN_LITERALS:
             return None
         hint = f"a type that takes null is written `{plain(self._tokens[i - 1].text)}?`"
         return self._wrong(i, hint, feed=("?",), resume=i + 2)

@@ -163,12 +163,22 @@ def check_bare_keys(model: Model) -> Iterator[Diagnostic]:
                 hint = f"for the variable write `var.{site.expr.name}`"
                 yield finding(model, codes.UNKNOWN_KEY, site.expr.span, message, hint)
             else:
-                yield _unknown_key(model, site.expr.name, site.expr.span)
+                yield _unknown_bare_key(model, site.expr)
         elif not isinstance(task.statement, Action | WaitEvent):
             message = f"{task.described} is no action, so it has no result code to test"
             yield finding(model, codes.UNKNOWN_KEY, site.expr.span, message)
         else:
             yield from _check_reach(model, site, task, site.expr.span)
+
+
+def _unknown_bare_key(model: Model, found: BareKey) -> Diagnostic:
+    from dsl.slips import FOREIGN_LITERALS
+
+    meant = FOREIGN_LITERALS.get(found.name)
+    if meant is None:
+        return _unknown_key(model, found.name, found.span)
+    message = f'no node has the key "{found.name}"'
+    return finding(model, codes.UNKNOWN_KEY, found.span, message, f"write `{meant}`")
 
 
 def _check_reach(model: Model, site: Site, task: Node, span: Span) -> Iterator[Diagnostic]:

@@ -44,7 +44,7 @@ def on_terminal(*arguments: str, columns: int = 100) -> str:
 def marked(pg_url: str, tmp_path: Path) -> str:
     """A database with an instance whose data would style a terminal, if anything let it."""
     with drive.connect(pg_url) as connection:
-        text = 'workflow w { input { s: string } output { s = var.s } action a = t.do() }'
+        text = "workflow w { input { s: string } output { s = var.s } action a = t.do() }"
         drive.deploy(connection, drive.compile_text(tmp_path, text))
         row = connection.execute(
             "select workflow_instance_id from wf.wf_repo_create_workflow_instance("

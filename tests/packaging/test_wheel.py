@@ -34,8 +34,18 @@ def names(wheel: zipfile.ZipFile) -> set[str]:
     return set(wheel.namelist())
 
 
-def test_grammar_is_inside(names: set[str]) -> None:
-    assert "dsl/grammar.lark" in names
+@pytest.mark.parametrize(
+    "name",
+    [
+        "dsl/grammar.lark",
+        "dsl/table.json",
+        "compiler/diagnostics.md",
+        "runtime_sql/contract/db_objects.yaml",
+        "wfsql/testing/wftest.schema.json",
+    ],
+)
+def test_what_is_no_module_is_inside(names: set[str], name: str) -> None:
+    assert name in names
 
 
 @pytest.mark.parametrize("dialect", ["pg", "mssql"])

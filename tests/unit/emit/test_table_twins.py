@@ -23,8 +23,8 @@ def _tables(dialect: Dialect, name: str) -> dict[str, list[str]]:
     }
 
 
-# What a column without a value gets is the same in both; T-SQL names its defaults and writes its own
-# literals. Clocks and logins are each server's own.
+# What a column without a value gets is the same in both; T-SQL names its defaults and writes its
+# own literals. Clocks and logins are each server's own.
 _CLOCKS = re.compile(r"clock_timestamp|sysutcdatetime|session_user|original_login", re.I)
 
 

@@ -38,6 +38,7 @@ SCRIPTS: dict[Dialect, tuple[str, ...]] = {
         "wf_reclaim_expired_leases.sql",
         "wf_verify_programs.sql",
         "wf_publish_workflow_version.sql",
+        "wf_delete_definition.sql",
         "99_permissions.sql",
     ),
     "mssql": (

@@ -395,23 +395,28 @@ begin
 end
 $$;
 
--- Entries that still count: an execution that is open, or one that ended under a parent that is and
--- is not closing. A time that is up counts while nothing else has decided.
+-- Entries that still count: an execution that is open and was not cancelled for its finally to run,
+-- or one that ended under a parent that listens to it: not closing, and a SEQUENCE to its on_error or
+-- its finally alone once that has begun. A time that is up counts while nothing else has decided.
 create or replace function wf.wf_engine_alive(p_entries wf.agenda_entry[])
 returns wf.agenda_entry[]
 language sql stable set search_path = pg_catalog, pg_temp as $$
     select coalesce(array_agg(a::wf.agenda_entry order by a.ordinal), '{}')
       from unnest(p_entries) a
       join wf.node_execution e on e.node_execution_id = a.node_execution_id
+      join wf.workflow_node n on n.node_id = e.node_id
       left join wf.node_execution p on p.node_execution_id = e.parent_execution_id
-     where case when a.kind = 'A' then e.status in ('READY', 'RUNNING')
+     where case when a.kind = 'A' then e.status in ('READY', 'RUNNING') and not exists (
+                    select 1 from wf.pending_end q
+                     where q.node_execution_id = e.node_execution_id)
                 when a.kind = 'T' then e.status in ('READY', 'RUNNING') and not exists (
                     select 1 from wf.pending_end q
                      where q.node_execution_id = e.node_execution_id and q.phase <> 'ON_ERROR')
                 when e.parent_execution_id = 0 then true
                 else p.status = 'RUNNING' and not exists (
                     select 1 from wf.pending_end q
-                     where q.node_execution_id = e.parent_execution_id and q.phase = 'WAITING') end
+                     where q.node_execution_id = e.parent_execution_id
+                       and q.phase <> n.edge_kind) end
 $$;
 
 -- Splits the ended children of joins: held are those whose counter existed before this call and

@@ -180,17 +180,25 @@ begin
          order by i.workflow_instance_id
          limit p_limit
            for update skip locked);
-    delete from wf.scope_variable v using wf.scope s
-     where s.workflow_instance_id = any (v_ids) and v.scope_id = s.scope_id;
-    delete from wf.scope s where s.workflow_instance_id = any (v_ids);
-    delete from wf.node_attempt a using wf.node_execution e
-     where e.workflow_instance_id = any (v_ids) and a.node_execution_id = e.node_execution_id;
-    delete from wf.node_execution e where e.workflow_instance_id = any (v_ids);
-    delete from wf.execution_context x where x.workflow_instance_id = any (v_ids);
-    delete from wf.instance_extension x where x.workflow_instance_id = any (v_ids);
-    delete from wf.instance_tag t where t.workflow_instance_id = any (v_ids);
-    delete from wf.affinity a where a.workflow_instance_id = any (v_ids);
-    delete from wf.workflow_instance i where i.workflow_instance_id = any (v_ids);
+    perform wf.wf_remove_instances(v_ids);
     return query select coalesce(cardinality(v_ids), 0);
+end
+$$;
+
+-- Removes instances that have ended, with all their rows; the caller holds their rows locked.
+create or replace function wf.wf_remove_instances(p_instances bigint[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+    delete from wf.scope_variable v using wf.scope s
+     where s.workflow_instance_id = any (p_instances) and v.scope_id = s.scope_id;
+    delete from wf.scope s where s.workflow_instance_id = any (p_instances);
+    delete from wf.node_attempt a using wf.node_execution e
+     where e.workflow_instance_id = any (p_instances) and a.node_execution_id = e.node_execution_id;
+    delete from wf.node_execution e where e.workflow_instance_id = any (p_instances);
+    delete from wf.execution_context x where x.workflow_instance_id = any (p_instances);
+    delete from wf.instance_extension x where x.workflow_instance_id = any (p_instances);
+    delete from wf.instance_tag t where t.workflow_instance_id = any (p_instances);
+    delete from wf.affinity a where a.workflow_instance_id = any (p_instances);
+    delete from wf.workflow_instance i where i.workflow_instance_id = any (p_instances);
 end
 $$;

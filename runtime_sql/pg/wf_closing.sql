@@ -161,7 +161,8 @@ $$;
 
 -- Cancels every open execution below one, level by level: READY and leased tasks go, waits, timers
 -- and counters go, the rows become CANCELLED. SEQUENCEs with a finally are kept: they get a row in
--- wf.pending_end, and the finallys of those with nothing kept below them start (the steps answered).
+-- wf.pending_end, and the finallys of those with nothing kept below them start (the steps answered,
+-- in the order in which the SEQUENCEs were activated).
 -- p_operator: an operator cancels; nothing is kept, and finallys that are running end too.
 -- The caller holds the gate exclusive, so no other call completes them meanwhile; a claim that just
 -- took such a task has its row deleted under it and hears CANCEL at the next heartbeat.
@@ -226,7 +227,9 @@ begin
     delete from wf.timer t where t.node_execution_id = any (v_open || v_kept);
     perform wf.wf_cancel_executions(v_open, p_now);
     return query
-    select s.*
+    select s.ordinal, (row_number() over (order by k))::integer, s.step, s.node_execution_id,
+           s.workflow_instance_id, s.node_id, s.iteration_no, s.item_json, s.result_code,
+           s.engine_error_code, s.message, s.error_execution_id
       from unnest(v_kept) k
      cross join lateral wf.wf_start_finally(p_ordinal, k) s
      order by k;

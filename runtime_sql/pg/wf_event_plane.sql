@@ -251,6 +251,8 @@ begin
           from jsonb_array_elements(p_inputs) i
          cross join lateral wf.wf_eval_expression(i.value -> 'program', 0, null, null, v_event) x
     loop
+        -- What the event does not have is left to the input's default, or to the check of inputs.
+        continue when v_row.error_code = 10001;
         if v_row.error_code is not null then
             perform wf.wf_add_delivery(p_event_id, p_workflow_def_id, null, null, 'ignored',
                 format('input %s: %s', v_row.name, v_row.error_message), p_now);

@@ -161,3 +161,88 @@ def test_purge_removes_ended_instances_and_nothing_else(
             f"select distinct workflow_instance_id from wf.{table}"  # type: ignore[arg-type]
         ).fetchall()
         assert rows == [(living,)], table
+
+
+DELETE = "select cancelled_count, purged_count from wf.sp_delete_workflow_def(%s, %s, %s)"
+WAITS = """
+    workflow two {
+      on event "bell" start { input { } }
+      input { xs: list<{ n: int }> = [] }
+      foreach x in var.xs parallel 1 { action a = t.do(x: var.x.n) collect ns = var.x.n }
+      wait_event w on "bell" { correlate "k" }
+    }
+"""
+
+
+@pytest.mark.parametrize(("end_running", "delete_history"), [(False, False), (False, True)])
+def test_a_workflow_is_not_deleted_while_instances_run(
+    connection: psycopg.Connection[Any], started: int, end_running: bool, delete_history: bool
+) -> None:
+    with pytest.raises(psycopg.Error) as refused:
+        connection.execute(DELETE, ("two", end_running, delete_history))
+
+    assert refused.value.diag.message_detail == "20003"
+    assert refused.value.diag.message_primary == ("1 instances of workflow two have not ended")
+    assert drive.trace(connection, started)["status"] == "RUNNING"
+
+
+def test_a_workflow_is_not_deleted_with_its_history_unless_told(
+    connection: psycopg.Connection[Any], started: int
+) -> None:
+    with pytest.raises(psycopg.Error) as refused:
+        connection.execute(DELETE, ("two", True, False))
+
+    assert refused.value.diag.message_primary == "1 ended instances of workflow two are there"
+    assert drive.trace(connection, started)["status"] == "RUNNING"
+
+
+def test_a_deleted_workflow_leaves_no_row_but_actions_events_and_the_audit(
+    connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    drive.deploy(connection, drive.compile_text(tmp_path, WAITS))
+    connection.execute("select wf.sp_ingest_event('bell', 's', 'e1', '{}', 'k')")
+    drive.start(connection, "two", {"xs": [{"n": 1}, {"n": 2}]})
+    drive.claim(connection)
+
+    assert connection.execute(DELETE, ("two", True, True)).fetchone() == (2, 2)
+
+    tables = connection.execute(
+        "select c.relname from pg_class c join pg_namespace n on n.oid = c.relnamespace"
+        " where n.nspname = 'wf' and c.relkind = 'r' order by 1"
+    ).fetchall()
+    left = {
+        table
+        for (table,) in tables
+        if connection.execute(f"select exists (select 1 from wf.{table})").fetchone() == (True,)
+    }
+    assert left == {
+        "audit_log",
+        "event",
+        "event_delivery",
+        "event_route",
+        "schema_version",
+        "worker",
+        "worker_capability",
+        "worker_presence",
+        "worker_token",
+        "workflow_action",
+        "workflow_action_revision",
+    }
+
+
+def test_a_deleted_workflow_can_be_deployed_anew(
+    connection: psycopg.Connection[Any], started: int, tmp_path: Path
+) -> None:
+    connection.execute(DELETE, ("two", True, True))
+
+    drive.deploy(connection, drive.compile_text(tmp_path, TWO))
+
+    rows = connection.execute("select version_no from wf.workflow_version").fetchall()
+    assert rows == [(1,)]
+
+
+def test_an_unknown_workflow_is_not_deleted(connection: psycopg.Connection[Any]) -> None:
+    with pytest.raises(psycopg.Error) as refused:
+        connection.execute(DELETE, ("ghost", True, True))
+
+    assert refused.value.diag.message_detail == "20002"

@@ -8,6 +8,7 @@ last of them stops it.
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import shutil
@@ -121,16 +122,27 @@ def _get_server(wheel: Any, folder: Path) -> Any:
             return handle
         except KeyboardInterrupt:
             _end_leftover(folder)
+            _forget(wheel, folder)
             raise
         except Exception as error:
-            # A handle that failed half way stays registered and would be handed out again.
-            wheel.PostgresServer._instances.pop(folder.resolve(), None)
+            _forget(wheel, folder)
             if attempt == _START_ATTEMPTS - 1:
                 raise EmbeddedUnavailable(
                     f"the embedded PostgreSQL does not start: {type(error).__name__}: {error}"
                 ) from error
             time.sleep(1.0)
     raise AssertionError
+
+
+def _forget(wheel: Any, folder: Path) -> None:
+    """Drops a handle whose start did not come to its end.
+
+    It would be handed out again, and at the exit of the process it would make its lock file anew,
+    after the folder was removed.
+    """
+    broken = wheel.PostgresServer._instances.pop(folder.resolve(), None)
+    if broken is not None:
+        atexit.unregister(broken._cleanup)
 
 
 def _end_leftover(folder: Path) -> None:

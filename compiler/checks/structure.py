@@ -113,7 +113,8 @@ def check_bodies(model: Model) -> Iterator[Diagnostic]:
 def _is_empty_body(node: Node) -> bool:
     if node.edge in ("CASE", "DEFAULT") or node.children:
         return False
-    has_body = node.block is not None and not node.block.statements
+    block = node.block
+    has_body = block is not None and not block.statements and not block.collects
     return has_body and (node.statement is None or isinstance(node.statement, Sequence))
 
 

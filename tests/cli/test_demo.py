@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -85,6 +86,21 @@ def test_an_interrupted_demo_stops_and_removes_everything(
     out, _err = process.communicate(timeout=60)
     assert process.returncode == 130, out
     assert "interrupted; everything is stopped and removed" in out
+    assert leftovers(temporary) == []
+    assert processes(temporary) == []
+
+
+@pytest.mark.parametrize("file", ["pg/PG_VERSION", "pg/postmaster.pid"])
+def test_a_demo_interrupted_while_the_server_starts_leaves_nothing(
+    temporary: Path, file: str
+) -> None:
+    process = start_demo(temporary)
+    give_up_at = time.monotonic() + 60
+    while not list(temporary.glob(f"*/{file}")) and time.monotonic() < give_up_at:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    out, _err = process.communicate(timeout=60)
+    assert process.returncode == 130, out
     assert leftovers(temporary) == []
     assert processes(temporary) == []
 

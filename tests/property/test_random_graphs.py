@@ -1,8 +1,8 @@
-"""Random programs leave equal traces on the local runner and in PostgreSQL, and nothing else there.
+"""Random programs leave equal traces on the local runner and in PostgreSQL, and nothing open.
 
-`make test` plays the same few programs each time; `make fuzz` plays 1000 new ones (`WFSQL_FUZZ=N`).
-Each is played in order, and many in another order too, both engines in the same. What a run finds is
-printed as a short `.wf` with the results of its actions, and becomes a case of the conformance suite.
+`make test` plays the same few programs each time; `make fuzz` plays 1000 new ones. Each is played
+in order, and many in another order too, both engines in the same. What a run finds is printed as a
+short `.wf` with the results of its actions, and becomes a case of the conformance suite.
 """
 
 from __future__ import annotations

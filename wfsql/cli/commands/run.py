@@ -81,6 +81,7 @@ def command(
     workflow fails.
 
     Example:  wf run order.wf --handlers handlers.py --context '{"order_id": "A1"}'
+
     Example:  wf run order.wf --dry-run --context-file order.json --results results.json
     """
     start = read_context(context, context_file)

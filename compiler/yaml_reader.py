@@ -101,7 +101,9 @@ def read_yaml(source: SourceFile) -> YamlNode:
         mark = getattr(error, "problem_mark", None)
         place = 0 if mark is None else min(mark.index, len(source.text))
         problem = getattr(error, "problem", None) or "it holds characters that YAML does not allow"
-        hint = "YAML takes no tabs: indent with spaces" if _is_tab(source.text, place) else None
+        hint = "a catalog is a list under `actions:`; check indentation, quotes and colons there"
+        if _is_tab(source.text, place):
+            hint = "YAML takes no tabs: indent with spaces"
         raise YamlProblem(f"not YAML: {problem}", Span(place, place + 1), hint) from None
 
 

@@ -70,7 +70,8 @@ def _decode_bytes(data: bytes) -> str | Unreadable:
 
 def _too_large(size: int) -> Unreadable:
     return Unreadable(
-        f"the file has {size / 1_000_000:.1f} MB, and at most {MAX_BYTES // 1_000_000} MB are read"
+        f"the file has {size / 1_000_000:.1f} MB, and at most {MAX_BYTES // 1_000_000} MB are read",
+        "split it into several files; `import` shares their types",
     )
 
 

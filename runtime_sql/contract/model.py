@@ -108,11 +108,10 @@ class RelationEntry:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """An object of the design that does not exist yet, and the issue that brings it."""
+    """An object of the design that does not exist yet."""
 
     name: str
     kind: str
-    issue: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,8 +226,8 @@ def _column(kind: str, name: str, written: str) -> Field:
 
 
 def _planned(entry: Any) -> Planned:
-    _check_keys(_place(entry), entry, ("name", "kind", "issue"))
-    return Planned(entry["name"], entry["kind"], entry["issue"])
+    _check_keys(_place(entry), entry, ("name", "kind"))
+    return Planned(entry["name"], entry["kind"])
 
 
 def _check(contract: Contract) -> None:

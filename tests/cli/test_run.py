@@ -307,10 +307,10 @@ def test_a_handler_that_hangs_past_its_time_out_does_not_keep_the_command(
     )
     command = [sys.executable, "-m", "wfsql", *RUN[:3], "slow.py", *RUN[4:]]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
-    if "is not supported yet" in done.stderr:
-        pytest.skip("the compiler refuses `timeout` still")
     assert done.returncode == 1
-    assert done.stderr.splitlines() == [
+    # The handler hears that it is not wanted any more, and may say so at any moment.
+    lines = done.stderr.splitlines()
+    assert [line for line in lines if line != "told"] == [
         "begun",
         "  greeting/hello  greet.hello timed out; its thread is left behind",
         "greeting: FAILED",

@@ -406,7 +406,7 @@ MISTAKES: dict[str, tuple[Callable[[Any], object], str]] = {
     ),
     "an unknown group": (lambda d: d["tables"][0].update(group="x"), "there is no group x"),
     "a name that stands twice": (
-        lambda d: d["planned"].append({"name": "sp_tick", "kind": "routine", "issue": 4}),
+        lambda d: d["planned"].append({"name": "sp_tick", "kind": "routine"}),
         "listed twice: sp_tick",
     ),
     "rows without columns": (

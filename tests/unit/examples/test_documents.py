@@ -319,3 +319,22 @@ def test_every_page_of_docs_stands_in_its_index() -> None:
     index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
     pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
     assert {page for page in pages if f"]({page})" not in index} == set()
+
+
+def test_every_rule_that_a_comment_cites_stands_in_a_page() -> None:
+    known = {
+        number
+        for page in ("semantics.md", "rulings.md")
+        for number in re.findall(
+            r"\b[RS]\d+(?:\.\d+)?\b", (ROOT / "docs" / page).read_text(encoding="utf-8")
+        )
+    }
+    packages = ("dsl", "compiler", "emit_pg", "emit_mssql", "runtime_sql", "local_runner", "wfsql")
+    files = [path for name in packages for path in (ROOT / name).rglob("*")]
+    cited = {
+        (number, path.relative_to(ROOT).as_posix())
+        for path in files
+        if path.suffix in (".py", ".sql")
+        for number in re.findall(r"\bR\d+\b", path.read_text(encoding="utf-8"))
+    }
+    assert {(number, place) for number, place in cited if number not in known} == set()

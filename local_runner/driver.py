@@ -103,6 +103,7 @@ class _Call:
     outcome: Outcome | BaseException | None = None
 
 
+_WAKE_SECONDS: Final = 0.5
 _INTERRUPT: Final = "interrupt"
 _NOTHING: Final = "nothing"
 
@@ -179,8 +180,10 @@ class Driver:
 
     def _wait(self, due_ms: int | None) -> _Call | str:
         patience = self._clock.patience(due_ms, is_idle=not self._running)
+        # A signal may reach another thread; this one hears of it when it next wakes.
+        longest = _WAKE_SECONDS if patience is None else min(patience, _WAKE_SECONDS)
         try:
-            return self._results.get(timeout=patience)
+            return self._results.get(timeout=longest)
         except queue.Empty:
             return _NOTHING
 

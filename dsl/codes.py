@@ -47,5 +47,3 @@ SYNTAX_CODES: tuple[Code, ...] = (
     MISPLACED,
     GIVEN_TWICE,
 )
-
-CODES: dict[str, Code] = {code.code: code for code in SYNTAX_CODES}

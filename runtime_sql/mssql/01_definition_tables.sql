@@ -298,6 +298,7 @@ create table wf.variable_output_binding (
     owner_key            nvarchar(200) collate Latin1_General_100_BIN2 not null,
     program_json         nvarchar(max) collate Latin1_General_100_BIN2 not null,
     node_id              bigint null,
+    type_id              int null,
     constraint pk_variable_output_binding primary key
         (workflow_version_id, node_key, binding_order),
     constraint fk_variable_output_binding_node foreign key (workflow_version_id, node_key)
@@ -319,6 +320,7 @@ create table wf.node_scope_default (
     is_required          bit not null constraint df_node_scope_default_is_required default 0,
     program_json         nvarchar(max) collate Latin1_General_100_BIN2 null,
     node_id              bigint null,
+    is_constant          bit not null constraint df_node_scope_default_is_constant default 0,
     constraint pk_node_scope_default primary key (workflow_version_id, owner_key, name),
     constraint uq_node_scope_default_order
         unique (workflow_version_id, owner_key, variable_kind, variable_order),

@@ -240,7 +240,8 @@ create table wf.workflow_input_binding (
 );
 create index ix_workflow_input_binding_node on wf.workflow_input_binding (node_id);
 
--- `set` (var) and `collect`: written when the node, or an iteration of the FOREACH, succeeds.
+-- `set` (var) and `collect`: written when the node, or an iteration of the FOREACH, succeeds. type_id
+-- is derived: the type of the variable where it was declared with one that not every value fits (R5).
 create table wf.variable_output_binding (
     workflow_version_id  bigint    not null,
     node_key             text      not null,
@@ -250,6 +251,7 @@ create table wf.variable_output_binding (
     owner_key            text      not null,
     program_json         jsonb     not null,
     node_id              bigint,
+    type_id              integer,
     constraint pk_variable_output_binding primary key (workflow_version_id, node_key, binding_order),
     constraint fk_variable_output_binding_node foreign key (workflow_version_id, node_key)
         references wf.workflow_node (workflow_version_id, node_key),
@@ -259,6 +261,7 @@ create index ix_variable_output_binding_node on wf.variable_output_binding (node
 
 -- The variables of the scope that node owner_key opens: the inputs of the workflow (owner: the
 -- root), declared variables, loop variables, and names that only a `set` brings into being (R16).
+-- is_constant is derived: the initialiser is one literal that fits the variable's type.
 create table wf.node_scope_default (
     workflow_version_id  bigint    not null,
     owner_key            text      not null,
@@ -269,6 +272,7 @@ create table wf.node_scope_default (
     is_required          boolean   not null default false,
     program_json         jsonb,
     node_id              bigint,
+    is_constant          boolean   not null default false,
     constraint pk_node_scope_default primary key (workflow_version_id, owner_key, name),
     constraint uq_node_scope_default_order
         unique (workflow_version_id, owner_key, variable_kind, variable_order),

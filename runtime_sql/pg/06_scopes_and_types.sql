@@ -117,6 +117,22 @@ begin
 end
 $$;
 
+-- The error of writing a value to variable p_name whose declared type is p_type_id (R5), or nothing;
+-- without a type everything fits.
+create or replace function wf.wf_check_variable(
+    p_version_id bigint, p_type_id integer, p_name text, p_value jsonb,
+    out error_code integer, out error_message text
+)
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+begin
+    if p_type_id is not null then
+        error_message := wf.wf_check_values(p_version_id, array['var ' || p_name],
+                                            array[p_type_id], array[p_value]);
+        error_code := case when error_message is not null then 10015 end;
+    end if;
+end
+$$;
+
 -- Opens the instance's scope: each input from the start context or its default, then the check of
 -- their types (10015), then the workflow's variables, each seeing those before it. After an error
 -- nothing of the scope is left.
@@ -198,7 +214,7 @@ end
 $$;
 
 -- Evaluates the initialisers of the variables that node p_owner_key declares, in order, into the
--- scope of execution p_execution_id; each sees those before it.
+-- scope of execution p_execution_id; each sees those before it and must fit its type (10015, R5).
 create or replace function wf.wf_fill_scope(
     p_execution_id bigint, p_version_id bigint, p_owner_key text,
     out error_code integer, out error_message text
@@ -209,16 +225,21 @@ declare
     v_value record;
 begin
     for v_row in
-        select d.name, d.program_json
+        select d.name, d.program_json, d.is_constant, d.type_id
           from wf.node_scope_default d
          where d.workflow_version_id = p_version_id and d.owner_key = p_owner_key
            and d.variable_kind = 'var' and d.program_json is not null
          order by d.variable_order
     loop
         v_value := wf.wf_eval_expression(v_row.program_json, p_execution_id);
-        if v_value.error_code is not null then
-            error_code := v_value.error_code;
-            error_message := v_value.error_message;
+        error_code := v_value.error_code;
+        error_message := v_value.error_message;
+        if error_code is null and not v_row.is_constant then
+            select c.error_code, c.error_message into error_code, error_message
+              from wf.wf_check_variable(p_version_id, v_row.type_id, v_row.name,
+                                        v_value.value_json) c;
+        end if;
+        if error_code is not null then
             return;
         end if;
         insert into wf.scope_variable (scope_id, name, value_json)
@@ -270,7 +291,7 @@ begin
 end
 $$;
 
--- Whether some variable that a node declares has an initialiser that is more than one literal.
+-- Whether some variable that a node declares has an initialiser that must be evaluated or checked.
 create or replace function wf.wf_has_computed_variable(p_version_id bigint, p_owner_key text)
 returns boolean
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
@@ -280,7 +301,7 @@ begin
           from wf.node_scope_default d
          where d.workflow_version_id = p_version_id and d.owner_key = p_owner_key
            and d.variable_kind = 'var' and d.program_json is not null
-           and (jsonb_array_length(d.program_json) <> 1 or d.program_json -> 0 ->> 0 <> 'lit'));
+           and not d.is_constant);
 end
 $$;
 

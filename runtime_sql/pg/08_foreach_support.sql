@@ -94,7 +94,7 @@ declare
     v_steps   wf.agenda_step[] := p_steps;
     v_row     record;
     v_export  record;
-    v_problem text;
+    v_problem record;
 begin
     for v_row in
         select s.position, s.node_execution_id, s.workflow_instance_id, s.ordinal,
@@ -107,10 +107,10 @@ begin
          where s.step = 'SUCCEED' and n.collect_node_id is not null
     loop
         if v_row.is_foreach then
-            v_problem := wf.wf_foreach_write_collected(v_row.node_execution_id);
-            if v_problem is not null then
+            select * into v_problem from wf.wf_foreach_write_collected(v_row.node_execution_id);
+            if v_problem.error_code is not null then
                 v_steps[v_row.position] := wf.wf_fail_step(v_row.ordinal, v_row.node_execution_id,
-                    v_row.workflow_instance_id, 10018, v_problem);
+                    v_row.workflow_instance_id, v_problem.error_code, v_problem.error_message);
             end if;
             continue;
         end if;
@@ -157,16 +157,18 @@ end
 $$;
 
 -- Writes the variables of a FOREACH's collects. Iterations that were never started contribute
--- null, as do those that exported nothing. Answers why an array cannot be stored, or null.
-create or replace function wf.wf_foreach_write_collected(p_node_execution_id bigint) returns text
+-- null, as do those that exported nothing. An array that cannot be stored (10018) or does not fit the
+-- variable's type (10015) ends it and is answered.
+create or replace function wf.wf_foreach_write_collected(
+    p_node_execution_id bigint, out error_code integer, out error_message text
+)
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
     v_binding record;
     v_values  jsonb;
-    v_problem text;
 begin
     for v_binding in
-        select b.name, b.owner_key, e.workflow_instance_id, e.scope_id, n.first_child_id,
+        select b.name, b.owner_key, b.workflow_version_id, b.type_id, e.workflow_instance_id, e.scope_id, n.first_child_id,
                coalesce(c.total_count, 0) as total_count
           from wf.node_execution e
           join wf.workflow_node n on n.node_id = e.node_id
@@ -184,11 +186,19 @@ begin
            and x.parent_execution_id = p_node_execution_id
            and x.node_id = v_binding.first_child_id
            and x.iteration_no = g.iteration_no;
-        v_problem := wf.wf_storable_problem(v_values);
-        exit when v_problem is not null;
+        error_message := wf.wf_storable_problem(v_values);
+        if error_message is not null then
+            error_code := 10018;
+            return;
+        end if;
+        select c.error_code, c.error_message into error_code, error_message
+          from wf.wf_check_variable(v_binding.workflow_version_id, v_binding.type_id,
+                                    v_binding.name, v_values) c;
+        if error_code is not null then
+            return;
+        end if;
         perform wf.wf_set_scope_variable(v_binding.scope_id, v_binding.owner_key, v_binding.name,
                                          v_values);
     end loop;
-    return v_problem;
 end
 $$;

@@ -394,11 +394,48 @@ begin
 end
 $$;
 
+-- `keep N` of a WHILE or REPEAT (R31): of the iterations that have succeeded only the newest N stay.
+-- Removes what is older with everything below it, one generation after the other; all of it has
+-- ended, so no other call is at these rows.
+create or replace function wf.wf_drop_iterations(p_entries wf.agenda_entry[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    v_gone bigint[];
+begin
+    v_gone := array(
+        with recursive gone as (
+            select o.node_execution_id, o.workflow_instance_id
+              from unnest(p_entries) s
+              join wf.node_execution e on e.node_execution_id = s.node_execution_id
+              join wf.workflow_node n on n.node_id = e.node_id
+              join wf.workflow_node p on p.node_id = n.parent_node_id
+              join wf.node_execution o
+                on o.workflow_instance_id = e.workflow_instance_id
+               and o.parent_execution_id = e.parent_execution_id and o.node_id = e.node_id
+               and o.iteration_no <= e.iteration_no - (p.attributes_json ->> 'keep')::integer
+            union all
+            select c.node_execution_id, c.workflow_instance_id
+              from gone g
+              join wf.node_execution c
+                on c.workflow_instance_id = g.workflow_instance_id
+               and c.parent_execution_id = g.node_execution_id
+        )
+        select g.node_execution_id from gone g);
+    if cardinality(v_gone) > 0 then
+        delete from wf.scope_variable v where v.scope_id = any (v_gone);
+        delete from wf.scope s where s.scope_id = any (v_gone);
+        delete from wf.node_attempt a where a.node_execution_id = any (v_gone);
+        delete from wf.node_execution e where e.node_execution_id = any (v_gone);
+    end if;
+end
+$$;
+
 -- The next iteration of a REPEAT, or its end.
 create or replace function wf.wf_repeat_continue(p_entries wf.agenda_entry[])
 returns wf.agenda_step[]
-language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
+    perform wf.wf_drop_iterations(p_entries);
     return array(
         select row(s.ordinal, 0, case when e.iteration_no + 1 < l.total_count then 'START' else 'SUCCEED' end,
                    e.parent_execution_id, s.workflow_instance_id,
@@ -414,8 +451,9 @@ $$;
 -- The next test of a WHILE.
 create or replace function wf.wf_while_continue(p_entries wf.agenda_entry[])
 returns wf.agenda_step[]
-language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
+    perform wf.wf_drop_iterations(p_entries);
     return array(
         select wf.wf_while_test(s.ordinal, e.parent_execution_id, s.workflow_instance_id,
                                 e.iteration_no + 1)
@@ -456,7 +494,7 @@ $$;
 -- Completion --------------------------------------------------------------------------------------
 
 -- Runs the `set`s of a node that has succeeded, in order, each seeing those before it (S2.4). The
--- first error ends it and is answered.
+-- first error, or value that does not fit its variable's type (R5), ends it and is answered.
 create or replace function wf.wf_apply_output_bindings(
     p_node_execution_id bigint, p_output_json jsonb, p_result_code integer, p_event_json jsonb,
     out error_code integer, out error_message text
@@ -467,7 +505,7 @@ declare
     v_value   record;
 begin
     for v_binding in
-        select b.name, b.owner_key, b.program_json, e.scope_id
+        select b.name, b.owner_key, b.program_json, b.workflow_version_id, b.type_id, e.scope_id
           from wf.node_execution e
           join wf.variable_output_binding b on b.node_id = e.node_id
          where e.node_execution_id = p_node_execution_id and b.binding_kind = 'var'
@@ -476,9 +514,14 @@ begin
         select * into v_value
           from wf.wf_eval_expression(v_binding.program_json, p_node_execution_id, p_output_json,
                                      p_result_code, p_event_json);
-        if v_value.error_code is not null then
-            error_code := v_value.error_code;
-            error_message := v_value.error_message;
+        error_code := v_value.error_code;
+        error_message := v_value.error_message;
+        if error_code is null and v_binding.type_id is not null then
+            select c.error_code, c.error_message into error_code, error_message
+              from wf.wf_check_variable(v_binding.workflow_version_id, v_binding.type_id,
+                                        v_binding.name, v_value.value_json) c;
+        end if;
+        if error_code is not null then
             return;
         end if;
         perform wf.wf_set_scope_variable(v_binding.scope_id, v_binding.owner_key, v_binding.name,

@@ -322,6 +322,7 @@ begin
      where b.workflow_version_id = p_workflow_version_id
        and n.workflow_version_id = b.workflow_version_id and n.node_key = b.node_key;
     perform wf.wf_derive_template_bindings(p_workflow_version_id);
+    perform wf.wf_derive_variable_types(p_workflow_version_id);
 
     with nodes as materialized (
         select n.* from wf.workflow_node n where n.workflow_version_id = p_workflow_version_id
@@ -425,6 +426,26 @@ begin
                                   or n.on_error_node_id is not null
                                   or n.finally_node_id is not null or n.timeout_ms is not null))
      where v.workflow_version_id = p_workflow_version_id;
+end
+$$;
+
+-- Which writes are checked against a type, and which initialisers need no check because they are one
+-- literal that fits (R5).
+create or replace function wf.wf_derive_variable_types(p_workflow_version_id bigint) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+    update wf.variable_output_binding b set type_id = d.type_id
+      from wf.node_scope_default d
+      join wf.data_type t
+        on t.workflow_version_id = d.workflow_version_id and t.type_id = d.type_id
+     where b.workflow_version_id = p_workflow_version_id
+       and d.workflow_version_id = b.workflow_version_id and d.owner_key = b.owner_key
+       and d.name = b.name and t.base_type <> 'any';
+    update wf.node_scope_default d set is_constant = true
+     where d.workflow_version_id = p_workflow_version_id and d.variable_kind = 'var'
+       and jsonb_array_length(d.program_json) = 1 and d.program_json -> 0 ->> 0 = 'lit'
+       and (d.type_id is null or wf.wf_check_values(p_workflow_version_id, array[''],
+                array[d.type_id], array[d.program_json -> 0 -> 1]) is null);
 end
 $$;
 

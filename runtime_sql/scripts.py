@@ -31,6 +31,7 @@ SCRIPTS: dict[Dialect, tuple[str, ...]] = {
         "wf_closing.sql",
         "wf_retries.sql",
         "wf_timers.sql",
+        "wf_retry_failed_node.sql",
         "wf_event_plane.sql",
         "wf_instances.sql",
         "wf_dispatch.sql",

@@ -137,6 +137,7 @@ create table wf.task (
     prefers_group         bit not null constraint df_task_prefers_group default 0,
     requires_previous     bit not null constraint df_task_requires_previous default 0,
     attempt_no            int not null constraint df_task_attempt_no default 1,
+    attempts_before       int not null constraint df_task_attempts_before default 0,
     delivery_count        int not null constraint df_task_delivery_count default 0,
     worker_id             nvarchar(200) collate Latin1_General_100_BIN2 null,
     lease_token           bigint not null constraint df_task_lease_token default 0,

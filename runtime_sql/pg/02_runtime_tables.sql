@@ -106,7 +106,8 @@ create sequence wf.node_execution_id_seq as bigint cache 1 owned by wf.node_exec
 -- READY and leased ACTIONs, and nothing else: a row goes when its execution ends. The dispatch
 -- columns are copied when the ACTION is activated, so a change of the catalog touches later ones (R24).
 -- is_claimable: due and not paused; kept by the maintenance pass, so that the claim index holds
--- only what can be claimed (R15).
+-- only what can be claimed (R15). attempts_before: attempts made before an operator's retry, which do
+-- not count against the retry budget (R14).
 create table wf.task (
     node_execution_id     bigint       not null,
     workflow_instance_id  bigint       not null,
@@ -123,6 +124,7 @@ create table wf.task (
     prefers_group         boolean      not null default false,
     requires_previous     boolean      not null default false,
     attempt_no            integer      not null default 1,
+    attempts_before       integer      not null default 0,
     delivery_count        integer      not null default 0,
     worker_id             text,
     lease_token           bigint       not null default 0,
@@ -171,7 +173,8 @@ create table wf.node_attempt (
 -- Joins are decided by this counter, never by counting siblings. open_count: children started and
 -- not ended. next_index: the first child or iteration not started yet. last_started: the one that
 -- the latest update started, if it did. join_parent_id is the next counter above (R1 has the order
--- in which counters are touched).
+-- in which counters are touched). A composite that failed, or that a failure cancelled, keeps its row, and
+-- those of wf.loop_state and wf.foreach_item, until it is purged: a retry goes on from them (R14).
 create table wf.join_counter (
     node_execution_id     bigint   not null,
     workflow_instance_id  bigint   not null,

@@ -164,8 +164,8 @@ begin
 end
 $$;
 
--- Ends executions: lets FOREACHs collect, writes the rows, and forgets what only an open PARALLEL,
--- FOREACH or REPEAT needs. Answers the steps as they turned out, and which successes may close other
+-- Ends executions: lets FOREACHs collect, writes the rows, and forgets what a PARALLEL, FOREACH or
+-- REPEAT that has succeeded needs no more; one that failed may be retried (R14). Answers the steps as they turned out, and which successes may close other
 -- work: those that may decide a join, and finallys of cancelled SEQUENCEs.
 create or replace function wf.wf_engine_end(
     p_ended wf.agenda_step[], p_now timestamptz, out ended wf.agenda_step[], out deciding bigint[]
@@ -201,12 +201,13 @@ begin
            error_execution_id = s.error_execution_id
       from unnest(ended) s
      where e.node_execution_id = s.node_execution_id;
-    if v_joins is not null then
+    if v_joins is not null or v_loops is not null then
+        v_joins := array(select s.node_execution_id from unnest(ended) s
+                          where s.step = 'SUCCEED'
+                            and s.node_execution_id = any (v_joins || v_loops));
         delete from wf.join_counter c where c.node_execution_id = any (v_joins);
         delete from wf.foreach_item f where f.node_execution_id = any (v_joins);
-    end if;
-    if v_loops is not null then
-        delete from wf.loop_state l where l.node_execution_id = any (v_loops);
+        delete from wf.loop_state l where l.node_execution_id = any (v_joins);
     end if;
     if v_timed is not null then
         delete from wf.timer t where t.node_execution_id = any (v_timed);

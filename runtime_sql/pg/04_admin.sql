@@ -98,7 +98,7 @@ begin
         select i.root_execution_id into v_root
           from wf.workflow_instance i where i.workflow_instance_id = p_workflow_instance_id;
         perform wf.wf_cancel_below(1, p_workflow_instance_id, v_root, true, v_now);
-        perform wf.wf_cancel_executions(array_remove(array[v_root], null), v_now);
+        perform wf.wf_cancel_executions(array_remove(array[v_root], null), true, v_now);
         delete from wf.timer t where t.node_execution_id = v_root;
         update wf.workflow_instance i
            set status = 'CANCELLED', ended_at = v_now, cancel_reason = p_reason,
@@ -194,6 +194,9 @@ begin
     delete from wf.scope s where s.workflow_instance_id = any (p_instances);
     delete from wf.node_attempt a using wf.node_execution e
      where e.workflow_instance_id = any (p_instances) and a.node_execution_id = e.node_execution_id;
+    perform wf.wf_forget_progress(array(
+        select e.node_execution_id from wf.node_execution e
+         where e.workflow_instance_id = any (p_instances) and e.status in ('FAILED', 'CANCELLED')));
     delete from wf.node_execution e where e.workflow_instance_id = any (p_instances);
     delete from wf.execution_context x where x.workflow_instance_id = any (p_instances);
     delete from wf.instance_extension x where x.workflow_instance_id = any (p_instances);

@@ -225,7 +225,7 @@ begin
         v_tells := v_telling;
     end loop;
     delete from wf.timer t where t.node_execution_id = any (v_open || v_kept);
-    perform wf.wf_cancel_executions(v_open, p_now);
+    perform wf.wf_cancel_executions(v_open, p_operator, p_now);
     return query
     select s.ordinal, (row_number() over (order by k))::integer, s.step, s.node_execution_id,
            s.workflow_instance_id, s.node_id, s.iteration_no, s.item_json, s.result_code,
@@ -255,8 +255,11 @@ begin
 end
 $$;
 
--- Makes open executions CANCELLED and removes what only open ones have.
-create or replace function wf.wf_cancel_executions(p_open bigint[], p_now timestamptz) returns void
+-- Makes open executions CANCELLED and removes what only open ones have. What a retry of the failure
+-- that cancelled them would go on from stays (R14), unless it is for good.
+create or replace function wf.wf_cancel_executions(
+    p_open bigint[], p_is_for_good boolean, p_now timestamptz
+) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
     if cardinality(p_open) = 0 then
@@ -276,11 +279,19 @@ begin
        set status = 'CANCELLED', ended_at = p_now
      where e.node_execution_id = any (p_open) and e.status in ('READY', 'RUNNING');
     delete from wf.event_wait w where w.node_execution_id = any (p_open);
-    delete from wf.join_counter c where c.node_execution_id = any (p_open);
-    delete from wf.loop_state l where l.node_execution_id = any (p_open);
-    delete from wf.foreach_item f where f.node_execution_id = any (p_open);
     delete from wf.pending_end p where p.node_execution_id = any (p_open);
+    if p_is_for_good then
+        perform wf.wf_forget_progress(p_open);
+    end if;
 end
+$$;
+
+-- Removes the counters, items and counts of composites that will not go on.
+create or replace function wf.wf_forget_progress(p_executions bigint[]) returns void
+language sql set search_path = pg_catalog, pg_temp as $$
+    delete from wf.join_counter c where c.node_execution_id = any (p_executions);
+    delete from wf.loop_state l where l.node_execution_id = any (p_executions);
+    delete from wf.foreach_item f where f.node_execution_id = any (p_executions);
 $$;
 
 -- SEQUENCEs with on_error and finally -----------------------------------------------------------------

@@ -402,6 +402,14 @@ language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
     v_gone bigint[];
 begin
+    if not exists (select 1
+                     from unnest(p_entries) s
+                     join wf.node_execution e on e.node_execution_id = s.node_execution_id
+                     join wf.workflow_node n on n.node_id = e.node_id
+                     join wf.workflow_node p on p.node_id = n.parent_node_id
+                    where p.attributes_json ? 'keep') then
+        return;
+    end if;
     v_gone := array(
         with recursive gone as (
             select o.node_execution_id, o.workflow_instance_id
@@ -425,6 +433,7 @@ begin
         delete from wf.scope_variable v where v.scope_id = any (v_gone);
         delete from wf.scope s where s.scope_id = any (v_gone);
         delete from wf.node_attempt a where a.node_execution_id = any (v_gone);
+        perform wf.wf_forget_progress(v_gone);
         delete from wf.node_execution e where e.node_execution_id = any (v_gone);
     end if;
 end

@@ -44,7 +44,7 @@ create or replace function wf.wf_retry_task(
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
     v_due timestamptz := p_now + interval '1 millisecond' * wf.wf_retry_delay_ms(
-        p_retry, p_task.attempt_no,
+        p_retry, p_task.attempt_no - p_task.attempts_before,
         p_task.workflow_instance_id || '/' || wf.wf_execution_path(p_task.node_execution_id));
 begin
     insert into wf.node_attempt (node_execution_id, lease_token, attempt_no, worker_id, result_code,

@@ -94,7 +94,7 @@ language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
     v_message text := wf.wf_execution_path(p_task.node_execution_id) || ': ' || p_text;
 begin
-    if wf.wf_retry_takes(p_retry, p_task.attempt_no, p_failure) then
+    if wf.wf_retry_takes(p_retry, p_task.attempt_no - p_task.attempts_before, p_failure) then
         perform wf.wf_retry_task(p_task, p_retry, null, p_engine_error_code, v_message, null, p_now);
         return;
     end if;

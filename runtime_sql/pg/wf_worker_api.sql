@@ -165,7 +165,7 @@ begin
            coalesce(array_agg(distinct t.workflow_instance_id order by t.workflow_instance_id)
                     filter (where n.may_close
                                or i.result_code < 0 and not wf.wf_retry_takes(
-                                    n.retry_json, t.attempt_no, i.result_code::text)
+                                    n.retry_json, t.attempt_no - t.attempts_before, i.result_code::text)
                                or v.has_deadlines and wf.wf_has_due(t.workflow_instance_id)), '{}'),
            -- A lowered work limit can fail any activation.
            coalesce(bool_or(v.may_fail_late), false) or exists (
@@ -324,7 +324,7 @@ begin
            and t.lease_token = coalesce(v_item.lease_token, t.lease_token) for update;
         continue when not found;
         select n.retry_json into v_node from wf.workflow_node n where n.node_id = v_task.node_id;
-        if wf.wf_retry_takes(v_node.retry_json, v_task.attempt_no, v_item.result_code::text) then
+        if wf.wf_retry_takes(v_node.retry_json, v_task.attempt_no - v_task.attempts_before, v_item.result_code::text) then
             perform wf.wf_retry_task(v_task, v_node.retry_json, v_item.result_code, null,
                 coalesce(v_item.message, 'result code ' || v_item.result_code), v_item.output_json,
                 p_now);

@@ -41,11 +41,14 @@ _HERE = Span(0, 1)
 _VISITS = 300
 _END_STATES = {"SUCCEEDED", "FAILED", "CANCELLED"}
 
-# What only an open instance has, of the instance that began last.
+# What only an open instance has, of the instance that began last; but for how far failed composites
+# had come, and those that a failure cancelled, which a retry would need (R14).
+_KEPT = ("join_counter", "loop_state", "foreach_item")
 _LEFTOVERS = " union all ".join(
     f"select '{table}', l.node_execution_id from wf.{table} as l"
     " join wf.node_execution as e on e.node_execution_id = l.node_execution_id"
     " where e.workflow_instance_id = (select max(workflow_instance_id) from wf.workflow_instance)"
+    + (" and e.status not in ('FAILED', 'CANCELLED')" if table in _KEPT else "")
     for table in (
         "task",
         "join_counter",

@@ -92,6 +92,8 @@ create table wf.workflow_action (
     constraint uq_workflow_action_name unique (action_name),
     constraint ck_workflow_action_name check (len(action_name) >= 1),
     constraint ck_workflow_action_max_per_worker check (max_per_worker > 0),
+    constraint ck_workflow_action_max_concurrent check (max_concurrent > 0),
+    constraint ck_workflow_action_rate_per_minute check (rate_per_minute > 0),
     constraint ck_workflow_action_max_deliveries check (max_deliveries > 0)
 );
 create index ix_workflow_action_capability on wf.workflow_action (capability);

@@ -132,6 +132,8 @@ create table wf.task (
     pinned_worker_id      nvarchar(200) collate Latin1_General_100_BIN2 null,
     affinity_key          nvarchar(200) collate Latin1_General_100_BIN2 null,
     max_per_worker        int null,
+    max_concurrent        int null,
+    rate_per_minute       int null,
     is_exclusive          bit not null constraint df_task_is_exclusive default 0,
     prefers_previous      bit not null constraint df_task_prefers_previous default 0,
     prefers_group         bit not null constraint df_task_prefers_group default 0,
@@ -158,6 +160,8 @@ create index ix_task_claim_pinned
     where is_claimable = 1 and worker_id is null and pinned_worker_id is not null;
 create index ix_task_lease on wf.task (lease_until, node_execution_id) where worker_id is not null;
 create index ix_task_worker on wf.task (worker_id, action_id) where worker_id is not null;
+create index ix_task_limited on wf.task (action_id)
+    where worker_id is not null and max_concurrent is not null;
 create index ix_task_due on wf.task (available_at, node_execution_id) where is_claimable = 0;
 create index ix_task_deadline on wf.task (deadline_at, node_execution_id)
     where deadline_at is not null;
@@ -170,6 +174,23 @@ select t.node_execution_id, t.workflow_instance_id, t.action_id, t.worker_id, t.
   from wf.task as t
  where t.worker_id is not null;
 GO
+
+-- Actions that are limited over all workers (max_concurrent, rate_per_minute). A claim of such an
+-- action holds this row, so that two claims never spend the same room.
+create table wf.action_throttle (
+    action_id    bigint not null,
+    claim_count  bigint not null constraint df_action_throttle_claim_count default 0,
+    constraint pk_action_throttle primary key (action_id)
+);
+
+-- The claims of actions with a rate_per_minute in the last minute; older rows go with the next claim.
+create table wf.action_claim (
+    action_id          bigint not null,
+    claimed_at         datetime2(3) not null,
+    node_execution_id  bigint not null,
+    lease_token        bigint not null,
+    constraint pk_action_claim primary key (action_id, claimed_at, node_execution_id, lease_token)
+);
 
 -- A row for each attempt that did not end its execution (R4).
 create table wf.node_attempt (

@@ -119,6 +119,8 @@ create table wf.task (
     pinned_worker_id      text,
     affinity_key          text,
     max_per_worker        integer,
+    max_concurrent        integer,
+    rate_per_minute       integer,
     is_exclusive          boolean      not null default false,
     prefers_previous      boolean      not null default false,
     prefers_group         boolean      not null default false,
@@ -142,6 +144,8 @@ create index ix_task_claim_pinned
     where is_claimable and worker_id is null and pinned_worker_id is not null;
 create index ix_task_lease on wf.task (lease_until, node_execution_id) where worker_id is not null;
 create index ix_task_worker on wf.task (worker_id, action_id) where worker_id is not null;
+create index ix_task_limited on wf.task (action_id)
+    where worker_id is not null and max_concurrent is not null;
 create index ix_task_due on wf.task (available_at, node_execution_id) where not is_claimable;
 create index ix_task_deadline on wf.task (deadline_at, node_execution_id)
     where deadline_at is not null;
@@ -154,6 +158,24 @@ select t.node_execution_id, t.workflow_instance_id, t.action_id, t.worker_id, t.
        t.lease_until, t.claimed_at, t.attempt_no
   from wf.task t
  where t.worker_id is not null;
+
+-- Actions that are limited over all workers (max_concurrent, rate_per_minute). A claim of such an
+-- action holds this row, so that two claims never spend the same room; it is updated, not only
+-- locked, so that a claim under REPEATABLE READ that counted too early is refused.
+create table wf.action_throttle (
+    action_id    bigint  not null,
+    claim_count  bigint  not null default 0,
+    constraint pk_action_throttle primary key (action_id)
+) with (fillfactor = 50);
+
+-- The claims of actions with a rate_per_minute in the last minute; older rows go with the next claim.
+create table wf.action_claim (
+    action_id          bigint       not null,
+    claimed_at         timestamptz  not null,
+    node_execution_id  bigint       not null,
+    lease_token        bigint       not null,
+    constraint pk_action_claim primary key (action_id, claimed_at, node_execution_id, lease_token)
+);
 
 -- A row for each attempt that did not end its execution (R4).
 create table wf.node_attempt (

@@ -4,7 +4,9 @@
 -- Order: priority (higher first), then the soft preferences, then the longest available, then id.
 -- Hard rules: the worker's capabilities, max_per_worker (live leases of the action, counted under the
 -- lock of the worker's row), exclusive_worker (while such a lease lives the worker gets nothing else),
--- and the pin of require_previous_worker. Preferences and pins hold within an instance.
+-- max_concurrent (live leases of the action over all workers) and rate_per_minute (claims of it within
+-- any minute), both under the lock of the action's wf.action_throttle row, and the pin of
+-- require_previous_worker. Preferences and pins hold within an instance.
 
 -- The dispatch columns of a task that is being activated: the catalog's live ones, overridden by the
 -- author's, and the affinity key: the named field of the input as text. A text over 200 characters is
@@ -12,7 +14,8 @@
 create or replace function wf.wf_dispatch_of(
     p_action_id bigint, p_overrides jsonb, p_input_json jsonb,
     out affinity_key text, out max_per_worker integer, out is_exclusive boolean,
-    out prefers_previous boolean, out prefers_group boolean, out requires_previous boolean
+    out prefers_previous boolean, out prefers_group boolean, out requires_previous boolean,
+    out max_concurrent integer, out rate_per_minute integer
 )
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare
@@ -23,8 +26,11 @@ begin
            coalesce((p_overrides ->> 'exclusive_worker')::boolean, a.exclusive_worker),
            coalesce((p_overrides ->> 'prefer_previous_worker')::boolean, a.prefer_previous_worker),
            coalesce((p_overrides ->> 'prefer_continue_group')::boolean, a.prefer_continue_group),
-           coalesce((p_overrides ->> 'require_previous_worker')::boolean, a.require_previous_worker)
-      into v_field, max_per_worker, is_exclusive, prefers_previous, prefers_group, requires_previous
+           coalesce((p_overrides ->> 'require_previous_worker')::boolean, a.require_previous_worker),
+           coalesce((p_overrides ->> 'max_concurrent')::integer, a.max_concurrent),
+           coalesce((p_overrides ->> 'rate_per_minute')::integer, a.rate_per_minute)
+      into v_field, max_per_worker, is_exclusive, prefers_previous, prefers_group,
+           requires_previous, max_concurrent, rate_per_minute
       from wf.workflow_action a
      where a.action_id = p_action_id;
     if v_field is not null and jsonb_typeof(p_input_json) = 'object'
@@ -96,17 +102,21 @@ $$;
 
 -- Locks up to p_max_tasks tasks for a worker and answers their ids, best first. The caller holds the
 -- worker's row, so that its live leases cannot change meanwhile.
--- Locks: task rows, one by one by primary key, with SKIP LOCKED.
+-- Locks: action_throttle rows and task rows, one by one by primary key, with SKIP LOCKED: no claim
+-- waits for another worker's.
 create or replace function wf.wf_claim_lock(
-    p_worker_id text, p_capability text, p_max_tasks integer
+    p_worker_id text, p_capability text, p_max_tasks integer, p_now timestamptz
 ) returns bigint[]
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
     v_taken bigint[] := '{}';
     v_heads integer := greatest(p_max_tasks + 16, 32);
     v_row   record;
+    v_token bigint;
     v_seen  integer;
     v_ends  boolean := false;
+    v_held  bigint[] := '{}';
+    v_busy  bigint[] := '{}';
 begin
     if exists (select 1 from wf.task t where t.worker_id = p_worker_id and t.is_exclusive) then
         return v_taken;
@@ -118,16 +128,31 @@ begin
             exit when v_ends or cardinality(v_taken) >= p_max_tasks;
             v_seen := v_seen + 1;
             continue when v_row.node_execution_id = any (v_taken)
+                or v_row.action_id = any (v_busy)
                 or wf.wf_is_at_cap(p_worker_id, v_row.action_id, v_row.max_per_worker, v_taken);
+            if v_row.is_limited and v_row.action_id <> all (v_held) then
+                if wf.wf_hold_throttle(v_row.action_id) then
+                    v_held := v_held || v_row.action_id;
+                else
+                    v_busy := v_busy || v_row.action_id;
+                    continue;
+                end if;
+            end if;
+            continue when v_row.is_limited and wf.wf_is_throttled(
+                v_row.action_id, v_row.max_concurrent, v_row.rate_per_minute, v_taken, p_now);
             -- Re-checked by worker_id and pin alone: a condition that repeats the claim index's would
             -- make the planner read that index again.
-            perform 1 from wf.task t
+            select t.lease_token into v_token from wf.task t
               where t.node_execution_id = v_row.node_execution_id and t.worker_id is null
                 and coalesce(t.pinned_worker_id, p_worker_id) = p_worker_id
                 for update skip locked;
             if found then
                 v_taken := v_taken || v_row.node_execution_id;
                 v_ends := v_row.is_exclusive;
+                if v_row.rate_per_minute is not null then
+                    insert into wf.action_claim
+                    values (v_row.action_id, p_now, v_row.node_execution_id, v_token + 1);
+                end if;
             end if;
         end loop;
         exit when v_ends or cardinality(v_taken) >= p_max_tasks or v_seen < v_heads;
@@ -155,13 +180,55 @@ begin
 end
 $$;
 
+-- Takes the throttle of an action for this claim, or answers false when another claim has it. The row
+-- is there since the action's first version was published: to insert it here could wait.
+create or replace function wf.wf_hold_throttle(p_action_id bigint) returns boolean
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+    update wf.action_throttle t
+       set claim_count = t.claim_count + 1
+     where t.action_id = (select o.action_id from wf.action_throttle o
+                           where o.action_id = p_action_id for update skip locked);
+    return found;
+end
+$$;
+
+-- Whether an action has no room left over all workers: as many live leases, or claims within the last
+-- minute, as the task to be claimed allows; those taken in this call count. The caller holds the
+-- action's throttle.
+create or replace function wf.wf_is_throttled(
+    p_action_id bigint, p_max_concurrent integer, p_rate_per_minute integer, p_taken bigint[],
+    p_now timestamptz
+) returns boolean
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+    if p_max_concurrent <= (
+        select count(*) from wf.task t
+         where t.action_id = p_action_id and t.worker_id is not null
+           and t.max_concurrent is not null) + (
+        select count(*) from wf.task t
+         where t.node_execution_id = any (p_taken) and t.action_id = p_action_id)
+    then
+        return true;
+    end if;
+    if p_rate_per_minute is null then
+        return false;
+    end if;
+    delete from wf.action_claim c
+     where c.action_id = p_action_id and c.claimed_at <= p_now - interval '1 minute';
+    return p_rate_per_minute <= (select count(*) from wf.action_claim c
+                                  where c.action_id = p_action_id);
+end
+$$;
+
 -- Candidates of a claim, best first, read without a lock: of each action that the worker may take,
 -- the first p_heads rows of the claim index, and of the rows pinned to it (R15). Soft preferences act
 -- among these only.
 create or replace function wf.wf_claim_candidates(
     p_worker_id text, p_capability text, p_heads integer
 ) returns table (node_execution_id bigint, action_id bigint, max_per_worker integer,
-                 is_exclusive boolean)
+                 is_exclusive boolean, is_limited boolean, max_concurrent integer,
+                 rate_per_minute integer)
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 begin
@@ -179,7 +246,7 @@ begin
          cross join lateral (
             select t.node_execution_id, t.action_id, t.priority, t.available_at,
                    t.workflow_instance_id, t.affinity_key, t.prefers_previous, t.prefers_group,
-                   t.max_per_worker, t.is_exclusive
+                   t.max_per_worker, t.is_exclusive, t.max_concurrent, t.rate_per_minute
               from wf.task t
              where t.action_id = m.action_id
                and t.is_claimable and t.worker_id is null and t.pinned_worker_id is null
@@ -191,14 +258,16 @@ begin
          cross join lateral (
             select t.node_execution_id, t.action_id, t.priority, t.available_at,
                    t.workflow_instance_id, t.affinity_key, t.prefers_previous, t.prefers_group,
-                   t.max_per_worker, t.is_exclusive
+                   t.max_per_worker, t.is_exclusive, t.max_concurrent, t.rate_per_minute
               from wf.task t
              where t.pinned_worker_id = p_worker_id and t.action_id = m.action_id
                and t.is_claimable and t.worker_id is null
              order by t.priority desc, t.available_at, t.node_execution_id
              limit p_heads) h
     )
-    select h.node_execution_id, h.action_id, h.max_per_worker, h.is_exclusive
+    select h.node_execution_id, h.action_id, h.max_per_worker, h.is_exclusive,
+           h.max_concurrent is not null or h.rate_per_minute is not null, h.max_concurrent,
+           h.rate_per_minute
       from heads h
       left join wf.affinity f
         on (h.prefers_previous or h.prefers_group)

@@ -34,12 +34,12 @@ begin
     ), queued as (
         insert into wf.task (node_execution_id, workflow_instance_id, node_id, action_id, priority,
                              available_at, is_claimable, input_json, affinity_key, max_per_worker,
-                             is_exclusive, prefers_previous, prefers_group, requires_previous,
+                             max_concurrent, rate_per_minute, is_exclusive, prefers_previous, prefers_group, requires_previous,
                              pinned_worker_id)
         select b.node_execution_id, b.workflow_instance_id, b.node_id, b.action_id, b.priority,
                p_now + b.delay_ms * interval '1 millisecond', b.delay_ms = 0 and b.is_running,
-               b.value_json, d.affinity_key, d.max_per_worker, d.is_exclusive, d.prefers_previous,
-               d.prefers_group, d.requires_previous,
+               b.value_json, d.affinity_key, d.max_per_worker, d.max_concurrent, d.rate_per_minute,
+               d.is_exclusive, d.prefers_previous, d.prefers_group, d.requires_previous,
                wf.wf_pinned_worker(b.workflow_instance_id, b.action_id, d.affinity_key,
                                    d.requires_previous and not d.is_exclusive)
           from built b

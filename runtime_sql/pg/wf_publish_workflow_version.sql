@@ -179,6 +179,13 @@ begin
         values (wf.wf_now(), 'update action', jsonb_build_object(
             'action', v_row.action_name, 'from', v_row.stored_json, 'to', v_row.catalog_json));
     end loop;
+    insert into wf.action_throttle (action_id)
+    select a.action_id
+      from wf.workflow_version_action u
+      join wf.workflow_action a on a.action_name = u.action_name
+     where u.workflow_version_id = p_workflow_version_id
+     order by a.action_id
+    on conflict do nothing;
 end
 $$;
 

@@ -17,7 +17,10 @@ begin
     for v_row in
         select t.node_execution_id, t.workflow_instance_id,
                wf.wf_retry_takes(n.retry_json, t.attempt_no - t.attempts_before, 'lease')
-               or t.delivery_count >= a.max_deliveries or not coalesce(r.idempotent, true) as is_lost
+               or t.delivery_count >= coalesce(
+                    (n.attributes_json #>> '{dispatch,max_deliveries}')::integer, a.max_deliveries)
+               or not coalesce((n.attributes_json #>> '{dispatch,idempotent}')::boolean,
+                               r.idempotent, true) as is_lost
           from wf.task t
           join wf.workflow_action a on a.action_id = t.action_id
           join wf.workflow_node n on n.node_id = t.node_id

@@ -140,11 +140,11 @@ begin
      where e.node_execution_id = any (p_actions) and e.answer is not null;
     insert into wf.task (node_execution_id, workflow_instance_id, node_id, action_id, priority,
                          available_at, is_claimable, input_json, affinity_key, max_per_worker,
-                         is_exclusive, prefers_previous, prefers_group, requires_previous,
+                         max_concurrent, rate_per_minute, is_exclusive, prefers_previous, prefers_group, requires_previous,
                          pinned_worker_id, attempt_no, attempts_before, lease_token)
     select e.node_execution_id, e.workflow_instance_id, e.node_id, n.action_id,
            wf.wf_add_priorities(n.priority, i.priority), p_now, true, e.input_json, d.affinity_key,
-           d.max_per_worker, d.is_exclusive, d.prefers_previous, d.prefers_group,
+           d.max_per_worker, d.max_concurrent, d.rate_per_minute, d.is_exclusive, d.prefers_previous, d.prefers_group,
            d.requires_previous,
            wf.wf_pinned_worker(e.workflow_instance_id, n.action_id, d.affinity_key,
                                d.requires_previous and not d.is_exclusive),

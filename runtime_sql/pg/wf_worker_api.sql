@@ -46,8 +46,8 @@ $$;
 
 -- Takes up to p_max_tasks tasks that this worker may do, best first (wf_dispatch.sql has the rules).
 -- p_capability narrows to one of the worker's capabilities; null means all of them.
--- Locks: the worker's row (claims of one worker queue, of different workers never do), then task
--- rows with SKIP LOCKED. Never a gate.
+-- Locks: the worker's row (claims of one worker queue, of different workers never do), then throttles
+-- of limited actions and task rows with SKIP LOCKED. Never a gate.
 -- Errors: 20001; 20004 p_max_tasks or p_max_lease_seconds out of range.
 create or replace function wf.sp_worker_request_tasks(
     p_worker_id text, p_worker_token text, p_capability text default null,
@@ -81,7 +81,7 @@ begin
     insert into wf.worker_presence (worker_id, last_seen_at) values (p_worker_id, v_now)
         on conflict (worker_id) do update set last_seen_at = excluded.last_seen_at;
     if v_state = 'ACTIVE' then
-        v_taken := wf.wf_claim_lock(p_worker_id, p_capability, p_max_tasks);
+        v_taken := wf.wf_claim_lock(p_worker_id, p_capability, p_max_tasks, v_now);
     end if;
     return query
     with leased as (

@@ -245,3 +245,69 @@ def test_a_paused_action_is_not_claimed(
     begin(connection, tmp_path, WIDE, t={"paused": True})
 
     assert take(connection, "w1", 10) == []
+
+
+def test_an_action_runs_at_most_so_often_at_a_time_over_all_workers(
+    connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    begin(connection, tmp_path, WIDE, t={"max_concurrent": 3})
+
+    first = take(connection, "w1", 2)
+    assert [len(first), len(take(connection, "w2", 10)), len(take(connection, "w1", 10))] == [2, 1, 0]
+    finish(connection, "w1", first[0])
+    assert [t["action_name"] for t in take(connection, "w2", 10)] == ["t.do", "u.do"]
+
+
+def test_an_action_is_claimed_at_most_so_often_within_a_minute(
+    connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    begin(connection, tmp_path, WIDE, t={"rate_per_minute": 3})
+    drive.stop_clock(connection)
+
+    def pass_time(seconds: int) -> None:
+        connection.execute(
+            "update wf.wf_setting set value = (wf.wf_now() + %s * interval '1 s')::text"
+            " where name = 'now'",
+            (seconds,),
+        )
+
+    (released,) = take(connection, "w1", 1)
+    connection.execute(
+        "select wf.sp_worker_release_task(%s, 'w1', %s)",
+        (released["node_execution_id"], drive.TOKEN),
+    )
+    pass_time(30)
+    assert [len(take(connection, "w1", 10)), len(take(connection, "w2", 10))] == [2, 0]
+    pass_time(30)
+    assert len(take(connection, "w2", 10)) == 1
+    pass_time(29)
+    assert take(connection, "w2", 10) == []
+    pass_time(1)
+    assert len(take(connection, "w2", 10)) == 1
+
+
+def test_a_claim_does_not_wait_for_a_limited_action_that_another_claim_is_at(
+    connection: psycopg.Connection[Any], pg_url: str, tmp_path: Path
+) -> None:
+    begin(connection, tmp_path, WIDE, t={"max_concurrent": 3})
+    with drive.connect(pg_url) as other:
+        other.execute("set statement_timeout = '20s'")
+        with connection.transaction():
+            assert len(take(connection, "w1", 2)) == 2
+            assert take(other, "w2", 10) == []
+        assert len(take(other, "w2", 10)) == 1
+
+
+def test_a_claim_that_counted_too_early_is_refused_under_repeatable_read(
+    connection: psycopg.Connection[Any], pg_url: str, tmp_path: Path
+) -> None:
+    begin(connection, tmp_path, WIDE, t={"max_concurrent": 1})
+    finish(connection, "w1", take(connection, "w1", 1)[0])
+    with drive.connect(pg_url) as late:
+        late.execute("begin isolation level repeatable read")
+        late.execute("select 1 from wf.task")
+        assert len(take(connection, "w1", 1)) == 1
+        with pytest.raises(psycopg.errors.SerializationFailure):
+            take(late, "w2", 10)
+        late.execute("rollback")
+        assert [t["action_name"] for t in take(late, "w2", 10)] == ["u.do"]

@@ -253,7 +253,11 @@ def test_an_action_runs_at_most_so_often_at_a_time_over_all_workers(
     begin(connection, tmp_path, WIDE, t={"max_concurrent": 3})
 
     first = take(connection, "w1", 2)
-    assert [len(first), len(take(connection, "w2", 10)), len(take(connection, "w1", 10))] == [2, 1, 0]
+    assert [len(first), len(take(connection, "w2", 10)), len(take(connection, "w1", 10))] == [
+        2,
+        1,
+        0,
+    ]
     finish(connection, "w1", first[0])
     assert [t["action_name"] for t in take(connection, "w2", 10)] == ["t.do", "u.do"]
 

@@ -1,7 +1,7 @@
 """The way back from FAILED in PostgreSQL (R14).
 
-The measure of most tests: an instance in which something failed once and that was retried leaves the
-trace of one in which nothing failed, but for the number of attempts.
+The measure of most tests: an instance in which something failed once and that was retried leaves
+the trace of one in which nothing failed, but for the number of attempts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ PROGRAMS = {
         parallel { action a = t.do() sequence { action b = t.do() action c = t.do() }
                    if true { action d = t.do() } }
         action e = t.do()""",
-    "limited branches": "parallel limit 2 { action a = t.do() action b = t.do() action c = t.do() }",
+    "limited branches": """
+        parallel limit 2 { action a = t.do() action b = t.do() action c = t.do() }""",
     "iterations": """
         foreach x in ["p", "q", "r", "s"] parallel 2 {
           action a = t.do(x: var.x)
@@ -292,7 +293,10 @@ def test_a_join_counts_what_has_succeeded_before(
             "sequence { action a = t.do() } on_error { action y = t.do() fail -1 }",
             "w/sequence_1/fail_1 failed",
         ),
-        ("sequence { action a = t.do() } on_error { action y = t.do() }", "of w/sequence_1 has run"),
+        (
+            "sequence { action a = t.do() } on_error { action y = t.do() }",
+            "of w/sequence_1 has run",
+        ),
     ],
 )
 def test_what_cannot_be_undone_is_refused(

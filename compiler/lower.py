@@ -22,6 +22,7 @@ from compiler.programs import (
     lower_expr,
     lower_subject,
 )
+from compiler.reuse import Fingerprints, reads_of
 from compiler.supported import DISPATCH
 from compiler.type_model import type_rows
 from dsl.diagnostics import InternalError
@@ -65,7 +66,7 @@ class _Lowering:
     def run(self) -> spec.GraphSpec:
         model = self._model
         inputs, variables = self._inputs(), self._vars()
-        return spec.GraphSpec(
+        made = spec.GraphSpec(
             spec_format=spec.SPEC_FORMAT,
             name=model.root.key,
             description=model.workflow.description,
@@ -83,6 +84,19 @@ class _Lowering:
             subscriptions=self._subscriptions(),
             source_map=self._source_map(),
         )
+        self._fill_reuse(made)
+        return made
+
+    def _fill_reuse(self, made: spec.GraphSpec) -> None:
+        """Puts in what `reuse` comes to, which needs all rows of a body to be there."""
+        loops = [node for node in self._model.nodes if _reuses(node)]
+        fingerprints = Fingerprints(made) if loops else None
+        for loop in loops:
+            assert fingerprints is not None
+            made.nodes[loop.index].attributes["reuse"] = {
+                "fingerprint": fingerprints.of(loop),
+                "reads": reads_of(self._model, loop),
+            }
 
     # --- declarations ---
 
@@ -405,6 +419,10 @@ def _foreach_attributes(loop: Foreach) -> dict[str, Any]:
         reuse=_flag(attributes, "reuse"),
         timeout_ms=written.milliseconds(attributes, "timeout"),
     )
+
+
+def _reuses(node: Node) -> bool:
+    return isinstance(node.statement, Foreach) and written.has(node.statement.attributes, "reuse")
 
 
 def _retry_code(value: Name | Expr, described: CatalogAction) -> str | int:

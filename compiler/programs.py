@@ -107,6 +107,11 @@ def _joined(parts: tuple[Expr, ...], done: dict[int, Program]) -> Program:
     return [instruction for part in parts for instruction in done[id(part)]]
 
 
+def lower_reference(model: Model, reference: Reference) -> Instruction:
+    """Returns the instruction of a reference whose names are all resolved."""
+    return lower_expr(model, reference)[0]
+
+
 def _reference(model: Model, reference: Reference, done: dict[int, Program]) -> Instruction:
     steps: list[Any] = []
     for step in reference.steps:

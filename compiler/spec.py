@@ -131,7 +131,8 @@ class NodeRow(_Row):
     SWITCH: subject (Program)
     REPEAT: count (Program), counter?, keep?, timeout_ms?
     FOREACH: item, index?, parallel (0: all at once, 1: one after the other, n: at most n), batch?,
-        tolerate? = {count} | {percent}, keep_going?, reuse?, timeout_ms?
+        tolerate? = {count} | {percent}, keep_going?, timeout_ms?,
+        reuse? = {fingerprint: 64 hex digits, reads: [reference instruction]} (S9.1)
     WAIT_EVENT: event_type, correlate? (Program), timeout_ms?
 
     A time-out and a retry of the catalog stand in the node like its own.

@@ -39,7 +39,6 @@ NOT_YET: Mapping[tuple[str, str], str] = {
     },
     ("repeat", "keep"): "`keep`",
     ("while", "keep"): "`keep`",
-    ("foreach", "reuse"): "`reuse`",
 }
 
 CATALOG_NOT_YET: Mapping[str, str] = {

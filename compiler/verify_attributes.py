@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
 from compiler.spec import Dispatch, NodeRow, SubscriptionRow
+from compiler.verify_programs import check_program
 
 LEAST = {
     "limit": 1,
@@ -20,10 +22,11 @@ LEAST = {
     "delay_ms": 0,
     "sleep_ms": 0,
 }
-FLAGS = ("keep_going", "reuse")
+FLAGS = ("keep_going",)
 RETRY_LEAST = {"limit": 1, "backoff_ms": 0, "factor_hundredths": 100, "max_ms": 0}
 ENGINE_TIMEOUT = 10013
 MAX_FACTOR = 10_000
+_SHA256 = re.compile("[0-9a-f]{64}")
 _COLUMNS = frozenset(Dispatch.model_fields) | {"idempotent"}
 
 
@@ -47,6 +50,8 @@ def attribute_problems(node: NodeRow, edges: Sequence[str]) -> Iterator[str]:
         yield from _tolerate_problems(given["tolerate"])
     if "dispatch" in given:
         yield from _dispatch_problems(given["dispatch"])
+    if "reuse" in given:
+        yield from _reuse_problems(given["reuse"])
     yield from _together(given, edges)
 
 
@@ -105,6 +110,24 @@ def _dispatch_problems(dispatch: Any) -> Iterator[str]:
     for name in dispatch:
         if name not in _COLUMNS:
             yield f"dispatch has no column {name}"
+
+
+def _reuse_problems(reuse: Any) -> Iterator[str]:
+    if not isinstance(reuse, dict) or set(reuse) != {"fingerprint", "reads"}:
+        yield "reuse has fingerprint and reads"
+        return
+    fingerprint, reads = reuse["fingerprint"], reuse["reads"]
+    if not isinstance(fingerprint, str) or not _SHA256.fullmatch(fingerprint):
+        yield "the fingerprint of reuse has 64 hex digits in lower case"
+    if not isinstance(reads, list):
+        yield "reads of reuse lists references"
+        return
+    for place, read in enumerate(reads):
+        if not isinstance(read, list) or read[:1] not in (["var"], ["ctx"]):
+            yield f"read {place} of reuse is no var or ctx reference"
+            continue
+        for problem in check_program([read])[0]:
+            yield f"read {place} of reuse: {problem}"
 
 
 def subscription_problems(

@@ -69,15 +69,13 @@ LOWERED = {
         {"count": [["lit", 2]], "keep": 3, "timeout_ms": 1_000},
     ),
     "foreach": (
-        "foreach k: x in var.list parallel 4 batch 10 tolerate 3 keep_going reuse "
-        "{ set y = var.x }",
+        "foreach k: x in var.list parallel 4 batch 10 tolerate 3 keep_going { set y = var.x }",
         {
             "item": "x",
             "parallel": 4,
             "batch": 10,
             "tolerate": {"count": 3},
             "keep_going": True,
-            "reuse": True,
         },
     ),
     "tolerate percent": (

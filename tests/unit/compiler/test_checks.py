@@ -98,7 +98,6 @@ STRUCTURE = [
     ),
 ]
 NOT_YET = [
-    ("reuse", "foreach a in var.list «reuse» { set y = var.a }", "`reuse`"),
     ("keep", "repeat 3 «keep» 2 { set v = 1 }", "`keep`"),
     ("keep of a while", "while var.v < 3 «keep» 2 { set v = var.v + 1 }", "`keep`"),
     (

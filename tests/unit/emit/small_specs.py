@@ -291,7 +291,15 @@ NODE_TYPES: dict[str, GraphSpec] = {
     "switch": _switch(),
     "repeat": _loop("again", "repeat_1", "REPEAT", count=[["lit", 3]], counter="i"),
     "while": _loop("until", "while_1", "WHILE", condition=[["lit", False]], max=10),
-    "foreach": _loop("each", "foreach_1", "FOREACH", item="item", index="i", parallel=4),
+    "foreach": _loop(
+        "each",
+        "foreach_1",
+        "FOREACH",
+        item="item",
+        index="i",
+        parallel=4,
+        reuse={"fingerprint": "7a" * 32, "reads": [["var", "i", "foreach_1.body", []]]},
+    ),
     "wait_event": _wait_event(),
 }
 

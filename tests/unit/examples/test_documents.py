@@ -36,7 +36,6 @@ _MAIL = 'action a = mail.send(to: "t", subject: "s")'
 REFUSED = {
     word: f"workflow refused {{ input {{ list : list<int> = [] }} {body} }}"
     for word, body in {
-        "reuse": f"foreach x in var.list reuse {{ {_MAIL} }}",
         "keep": f"repeat 3 keep 2 {{ {_MAIL} }}",
         "idempotent": f"{_MAIL} {{ idempotent false }}",
     }.items()

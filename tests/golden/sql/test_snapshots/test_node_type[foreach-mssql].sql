@@ -1,5 +1,5 @@
 -- workflow: each
--- content: 8f136e0cca178c0115e7f848637912196342529350bf22e5262081a4a57b5655
+-- content: ec7458260544c4943bfa9cac0c55ea819c28f704ddd88748a80a0d028ff2431c
 -- dialect: mssql
 -- spec_format: 1
 
@@ -34,7 +34,7 @@ if xact_state() <> 1 throw 70003, N'the deploy failed before this batch', 1;
 insert into wf.workflow_version (workflow_def_id, content_hash, spec_format, outputs_json)
 select d.workflow_def_id, r.content_hash, r.spec_format, r.outputs_json
 from (values
-  (N'8f136e0cca178c0115e7f848637912196342529350bf22e5262081a4a57b5655', 1, N'[]')
+  (N'ec7458260544c4943bfa9cac0c55ea819c28f704ddd88748a80a0d028ff2431c', 1, N'[]')
 ) as r(content_hash, spec_format, outputs_json)
 join wf.workflow_def as d on d.name = N'each'
 where not exists(select 1 from wf.workflow_version as x where x.workflow_def_id = d.workflow_def_id and x.content_hash = r.content_hash);
@@ -70,7 +70,7 @@ from (values
   (N'stock.reserve', N'5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', N'stock', null, 0, null, 0, 0, 0, null, null, 5)
 ) as r(action_name, revision, capability, max_per_worker, exclusive_worker, affinity_key_field, prefer_previous_worker, prefer_continue_group, require_previous_worker, max_concurrent, rate_per_minute, max_deliveries)
 join wf.workflow_def as d on d.name = N'each'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'8f136e0cca178c0115e7f848637912196342529350bf22e5262081a4a57b5655'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'ec7458260544c4943bfa9cac0c55ea819c28f704ddd88748a80a0d028ff2431c'
 where v.published_at is null;
 GO
 
@@ -80,12 +80,12 @@ insert into wf.workflow_node (workflow_version_id, node_key, node_order, node_ty
 select v.workflow_version_id, r.node_key, r.node_order, r.node_type, r.is_generated, r.action_name, r.action_revision, r.attributes_json
 from (values
   (N'each', 0, N'SEQUENCE', 0, null, null, N'{}'),
-  (N'foreach_1', 1, N'FOREACH', 0, null, null, N'{"item":"item","index":"i","parallel":4}'),
+  (N'foreach_1', 1, N'FOREACH', 0, null, null, N'{"item":"item","index":"i","parallel":4,"reuse":{"fingerprint":"7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a","reads":[["var","i","foreach_1.body",[]]]}}'),
   (N'foreach_1.body', 2, N'SEQUENCE', 1, null, null, N'{}'),
   (N'pack', 3, N'ACTION', 0, N'stock.reserve', N'5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', N'{}')
 ) as r(node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
 join wf.workflow_def as d on d.name = N'each'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'8f136e0cca178c0115e7f848637912196342529350bf22e5262081a4a57b5655'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'ec7458260544c4943bfa9cac0c55ea819c28f704ddd88748a80a0d028ff2431c'
 where v.published_at is null
 order by r.node_order;
 GO
@@ -100,7 +100,7 @@ from (values
   (N'foreach_1.body', N'pack', N'SEQUENCE', 0, null)
 ) as r(parent_key, child_key, branch_kind, child_order, case_value)
 join wf.workflow_def as d on d.name = N'each'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'8f136e0cca178c0115e7f848637912196342529350bf22e5262081a4a57b5655'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'ec7458260544c4943bfa9cac0c55ea819c28f704ddd88748a80a0d028ff2431c'
 where v.published_at is null;
 GO
 
@@ -112,7 +112,7 @@ from (values
   (N'pack', N'{"id":"${ctx.instance_id}"}')
 ) as r(node_key, template_json)
 join wf.workflow_def as d on d.name = N'each'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'8f136e0cca178c0115e7f848637912196342529350bf22e5262081a4a57b5655'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'ec7458260544c4943bfa9cac0c55ea819c28f704ddd88748a80a0d028ff2431c'
 where v.published_at is null;
 GO
 
@@ -124,7 +124,7 @@ from (values
   (N'foreach_1', 0, N'collect', N'parcels', N'each', N'[["ctx","task",["pack","output","parcel"]]]')
 ) as r(node_key, binding_order, binding_kind, name, owner_key, program_json)
 join wf.workflow_def as d on d.name = N'each'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'8f136e0cca178c0115e7f848637912196342529350bf22e5262081a4a57b5655'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'ec7458260544c4943bfa9cac0c55ea819c28f704ddd88748a80a0d028ff2431c'
 where v.published_at is null;
 GO
 
@@ -137,7 +137,7 @@ from (values
   (N'foreach_1.body', 1, N'i', N'loop', null, 0, null)
 ) as r(owner_key, variable_order, name, variable_kind, type_id, is_required, program_json)
 join wf.workflow_def as d on d.name = N'each'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'8f136e0cca178c0115e7f848637912196342529350bf22e5262081a4a57b5655'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'ec7458260544c4943bfa9cac0c55ea819c28f704ddd88748a80a0d028ff2431c'
 where v.published_at is null;
 GO
 
@@ -149,14 +149,14 @@ from (values
   (N'foreach_1', N'context', N'[["ctx","context",["items"]]]')
 ) as r(node_key, binding_kind, program_json)
 join wf.workflow_def as d on d.name = N'each'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'8f136e0cca178c0115e7f848637912196342529350bf22e5262081a4a57b5655'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'ec7458260544c4943bfa9cac0c55ea819c28f704ddd88748a80a0d028ff2431c'
 where v.published_at is null;
 GO
 
 if xact_state() <> 1 throw 70003, N'the deploy failed before this batch', 1;
 
 declare @v_name nvarchar(120) = N'each';
-declare @v_content_hash nvarchar(64) = N'8f136e0cca178c0115e7f848637912196342529350bf22e5262081a4a57b5655';
+declare @v_content_hash nvarchar(64) = N'ec7458260544c4943bfa9cac0c55ea819c28f704ddd88748a80a0d028ff2431c';
 declare @v_source_map nvarchar(max) = N'{"file":"each.wf","nodes":{"each":[1,3],"foreach_1":[2,3],"foreach_1.body":[3,3],"pack":[4,3]}}';
 declare @v_description nvarchar(max) = null;
 exec wf.wf_set_version_notes @name = @v_name, @content_hash = @v_content_hash,

@@ -1,5 +1,5 @@
 -- workflow: each
--- content: 8f136e0cca178c0115e7f848637912196342529350bf22e5262081a4a57b5655
+-- content: ec7458260544c4943bfa9cac0c55ea819c28f704ddd88748a80a0d028ff2431c
 -- dialect: postgresql
 -- spec_format: 1
 
@@ -18,7 +18,7 @@ on conflict(name) do nothing;
 insert into wf.workflow_version (workflow_def_id, content_hash, spec_format, outputs_json)
 select d.workflow_def_id, r.content_hash, cast(r.spec_format as int), cast(r.outputs_json as jsonb)
 from (values
-  ('8f136e0cca178c0115e7f848637912196342529350bf22e5262081a4a57b5655', 1, '[]')
+  ('ec7458260544c4943bfa9cac0c55ea819c28f704ddd88748a80a0d028ff2431c', 1, '[]')
 ) as r(content_hash, spec_format, outputs_json)
 join wf.workflow_def as d on d.name = 'each'
 on conflict(workflow_def_id, content_hash) do nothing;
@@ -45,19 +45,19 @@ from (values
   ('stock.reserve', '5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', 'stock', null, false, null, false, false, false, null, null, 5)
 ) as r(action_name, revision, capability, max_per_worker, exclusive_worker, affinity_key_field, prefer_previous_worker, prefer_continue_group, require_previous_worker, max_concurrent, rate_per_minute, max_deliveries)
 join wf.workflow_def as d on d.name = 'each'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '8f136e0cca178c0115e7f848637912196342529350bf22e5262081a4a57b5655'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = 'ec7458260544c4943bfa9cac0c55ea819c28f704ddd88748a80a0d028ff2431c'
 where v.published_at is null;
 
 insert into wf.workflow_node (workflow_version_id, node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
 select v.workflow_version_id, r.node_key, cast(r.node_order as int), r.node_type, cast(r.is_generated as boolean), r.action_name, r.action_revision, cast(r.attributes_json as jsonb)
 from (values
   ('each', 0, 'SEQUENCE', false, null, null, '{}'),
-  ('foreach_1', 1, 'FOREACH', false, null, null, '{"item":"item","index":"i","parallel":4}'),
+  ('foreach_1', 1, 'FOREACH', false, null, null, '{"item":"item","index":"i","parallel":4,"reuse":{"fingerprint":"7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a","reads":[["var","i","foreach_1.body",[]]]}}'),
   ('foreach_1.body', 2, 'SEQUENCE', true, null, null, '{}'),
   ('pack', 3, 'ACTION', false, 'stock.reserve', '5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', '{}')
 ) as r(node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
 join wf.workflow_def as d on d.name = 'each'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '8f136e0cca178c0115e7f848637912196342529350bf22e5262081a4a57b5655'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = 'ec7458260544c4943bfa9cac0c55ea819c28f704ddd88748a80a0d028ff2431c'
 where v.published_at is null
 order by r.node_order;
 
@@ -69,7 +69,7 @@ from (values
   ('foreach_1.body', 'pack', 'SEQUENCE', 0, null)
 ) as r(parent_key, child_key, branch_kind, child_order, case_value)
 join wf.workflow_def as d on d.name = 'each'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '8f136e0cca178c0115e7f848637912196342529350bf22e5262081a4a57b5655'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = 'ec7458260544c4943bfa9cac0c55ea819c28f704ddd88748a80a0d028ff2431c'
 where v.published_at is null;
 
 insert into wf.workflow_input_template (workflow_version_id, node_key, template_json)
@@ -78,7 +78,7 @@ from (values
   ('pack', '{"id":"${ctx.instance_id}"}')
 ) as r(node_key, template_json)
 join wf.workflow_def as d on d.name = 'each'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '8f136e0cca178c0115e7f848637912196342529350bf22e5262081a4a57b5655'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = 'ec7458260544c4943bfa9cac0c55ea819c28f704ddd88748a80a0d028ff2431c'
 where v.published_at is null;
 
 insert into wf.variable_output_binding (workflow_version_id, node_key, binding_order, binding_kind, name, owner_key, program_json)
@@ -87,7 +87,7 @@ from (values
   ('foreach_1', 0, 'collect', 'parcels', 'each', '[["ctx","task",["pack","output","parcel"]]]')
 ) as r(node_key, binding_order, binding_kind, name, owner_key, program_json)
 join wf.workflow_def as d on d.name = 'each'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '8f136e0cca178c0115e7f848637912196342529350bf22e5262081a4a57b5655'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = 'ec7458260544c4943bfa9cac0c55ea819c28f704ddd88748a80a0d028ff2431c'
 where v.published_at is null;
 
 insert into wf.node_scope_default (workflow_version_id, owner_key, variable_order, name, variable_kind, type_id, is_required, program_json)
@@ -97,7 +97,7 @@ from (values
   ('foreach_1.body', 1, 'i', 'loop', null, false, null)
 ) as r(owner_key, variable_order, name, variable_kind, type_id, is_required, program_json)
 join wf.workflow_def as d on d.name = 'each'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '8f136e0cca178c0115e7f848637912196342529350bf22e5262081a4a57b5655'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = 'ec7458260544c4943bfa9cac0c55ea819c28f704ddd88748a80a0d028ff2431c'
 where v.published_at is null;
 
 insert into wf.collection_binding (workflow_version_id, node_key, binding_kind, program_json)
@@ -106,12 +106,12 @@ from (values
   ('foreach_1', 'context', '[["ctx","context",["items"]]]')
 ) as r(node_key, binding_kind, program_json)
 join wf.workflow_def as d on d.name = 'each'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '8f136e0cca178c0115e7f848637912196342529350bf22e5262081a4a57b5655'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = 'ec7458260544c4943bfa9cac0c55ea819c28f704ddd88748a80a0d028ff2431c'
 where v.published_at is null;
 
-select wf.wf_set_version_notes(p_name => 'each', p_content_hash => '8f136e0cca178c0115e7f848637912196342529350bf22e5262081a4a57b5655', p_source_map => cast('{"file":"each.wf","nodes":{"each":[1,3],"foreach_1":[2,3],"foreach_1.body":[3,3],"pack":[4,3]}}' as jsonb), p_description => null);
+select wf.wf_set_version_notes(p_name => 'each', p_content_hash => 'ec7458260544c4943bfa9cac0c55ea819c28f704ddd88748a80a0d028ff2431c', p_source_map => cast('{"file":"each.wf","nodes":{"each":[1,3],"foreach_1":[2,3],"foreach_1.body":[3,3],"pack":[4,3]}}' as jsonb), p_description => null);
 
 select p.workflow_version_id, p.version_no, p.was_new
-from wf.wf_publish_workflow_version(p_name => 'each', p_content_hash => '8f136e0cca178c0115e7f848637912196342529350bf22e5262081a4a57b5655', p_activate => true, p_update_actions => false) as p;
+from wf.wf_publish_workflow_version(p_name => 'each', p_content_hash => 'ec7458260544c4943bfa9cac0c55ea819c28f704ddd88748a80a0d028ff2431c', p_activate => true, p_update_actions => false) as p;
 
 commit;

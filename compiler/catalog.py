@@ -24,7 +24,7 @@ from compiler.catalog_types import (
 )
 from compiler.schema_check import accepts, is_plain_schema, misfits, schema_problem
 from compiler.suggest import did_you_mean
-from compiler.supported import CATALOG_NOT_YET, NOT_YET
+from compiler.supported import CATALOG_NOT_YET
 from compiler.type_model import ANY, BUILTIN, Type, TypeResolver, from_schema, json_schema
 from compiler.yaml_reader import YamlNode, YamlProblem, read_source, read_yaml
 from dsl.codes import Code
@@ -34,7 +34,6 @@ from dsl.source import SourceFile, Span
 
 SUFFIX = ".actions.yaml"
 DEFAULT_CAPABILITY = "default"
-_REFUSED_AS_IN_WORKFLOWS = frozenset(("max_concurrent", "rate_per_minute"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -159,16 +158,7 @@ class _Loader:
             if key in node.content:
                 message = f"{what} is not supported yet"
                 self._report(codes.NOT_YET, source, node.key_spans[key], message, "remove it")
-        self._check_dispatch(source, node)
         self._check_times(source, node)
-
-    def _check_dispatch(self, source: SourceFile, node: YamlNode) -> None:
-        """What an action may not ask for in a workflow yet, it may not ask for here."""
-        dispatch = node.child("dispatch")
-        for key, span in () if dispatch is None else dispatch.key_spans.items():
-            if key in _REFUSED_AS_IN_WORKFLOWS and ("action", key) in NOT_YET:
-                message = f"`{key}` in a catalog is not supported yet"
-                self._report(codes.NOT_YET, source, span, message, "remove it")
 
     def _check_times(self, source: SourceFile, node: YamlNode) -> None:
         """What the schema of a catalog cannot say of its durations and factors."""
@@ -214,6 +204,20 @@ class _Loader:
         for position, (entry, field, node) in enumerate(short):
             one = self._parse_one(entry, node) if isinstance(parsed, NoType) else parsed[position]
             entry.types[field] = self._short_type(entry, node, one)
+        for entry in self._entries.values():
+            self._check_sensitive(entry)
+
+    def _check_sensitive(self, entry: _Entry) -> None:
+        """Each pointer leads somewhere, as far as the types say what there is."""
+        listed = entry.node.child("sensitive")
+        for node in listed.content if listed is not None else ():
+            root, *steps = node.content.removeprefix("/").split("/")
+            known, _schema = entry.types[root]
+            problem = _step_problem(known, steps)
+            if problem is not None:
+                message, hint = problem
+                message = f'"{node.content}" points nowhere: {message}'
+                self._report(codes.CATALOG_MISFIT, entry.source, node.span, message, hint)
 
     def _schema_type(self, entry: _Entry, node: YamlNode) -> tuple[Type, dict[str, Any] | None]:
         schema = node.value()
@@ -300,6 +304,23 @@ def _place(document: YamlNode, path: tuple[str | int, ...], at_key: bool) -> Spa
             break
         node = child
     return node.span
+
+
+def _step_problem(type_: Type, steps: list[str]) -> tuple[str, str | None] | None:
+    """Returns why no value of a type has a place there, and a hint; None where it may have one."""
+    for step in steps:
+        key = step.replace("~1", "/").replace("~0", "~")
+        if type_.base == "any" or (type_.base == "object" and type_.fields is None):
+            return None
+        if type_.base == "list" and (key.isdecimal() or type_.item is None):
+            type_ = type_.item or ANY
+            continue
+        field = type_.field(key)
+        if field is None:
+            known = [field.name for field in type_.fields or ()]
+            return f'{type_.describe()} has no field "{key}"', did_you_mean(key, known)
+        type_ = field.type
+    return None
 
 
 def _action(entry: _Entry) -> CatalogAction:

@@ -8,11 +8,10 @@ catalog `<case>.actions.yaml` beside it, else with that of the whole corpus.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import chdir, contextmanager
+from contextlib import chdir
 from pathlib import Path
 
-from compiler import codes, supported
+from compiler import codes
 from compiler.pipeline import check_file
 from dsl.codes import SYNTAX_CODES, Code
 from dsl.render import render_text
@@ -23,8 +22,9 @@ CATALOG = "../../corpus.actions.yaml"
 PAGES = (ROOT / "docs" / "diagnostics.md", ROOT / "compiler" / "diagnostics.md")
 ALL_CODES: tuple[Code, ...] = (*SYNTAX_CODES, *codes.COMPILER_CODES)
 
-WITHOUT_CASE = frozenset({codes.TOO_DEEP.code})
-"""The parser stops first (WF007), so that no file can show it."""
+WITHOUT_CASE = frozenset({codes.TOO_DEEP.code, codes.NOT_YET.code})
+"""No file can show them: of the first the parser says it before (WF007), and nothing is left that
+the second would be about."""
 
 _HEAD = """\
 # Diagnostics
@@ -60,27 +60,8 @@ def case_output(path: Path) -> str:
     catalogs = [own.name] if own.exists() else [CATALOG]
     if code == codes.NO_CATALOG.code:
         catalogs = []
-    with chdir(path.parent), _whole_language(code):
+    with chdir(path.parent):
         return render_text(check_file(path.name, catalogs).diagnostics)
-
-
-@contextmanager
-def _whole_language(code: str) -> Iterator[None]:
-    """Checks a case as if the engines ran everything, unless that is what it is about."""
-    tables: tuple[dict[object, str], ...] = (
-        supported.NOT_YET,  # type: ignore[assignment]
-        supported.CATALOG_NOT_YET,
-    )
-    held = [dict(table) for table in tables]
-    try:
-        if code != codes.NOT_YET.code:
-            for table in tables:
-                table.clear()
-        yield
-    finally:
-        for table, entries in zip(tables, held, strict=True):
-            table.clear()
-            table.update(entries)
 
 
 def page_text() -> str:

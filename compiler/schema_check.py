@@ -216,4 +216,6 @@ def _form(path: tuple[str | int, ...]) -> str | None:
     }
     if len(path) > 1 and path[-2] == "result_codes":
         return "a name such as `short`"
+    if len(path) > 1 and path[-2] == "sensitive":
+        return "a JSON pointer such as `/input/card` or `/output/token`"
     return forms.get(path[-1]) if path else None

@@ -28,6 +28,8 @@ ENGINE_TIMEOUT = 10013
 MAX_FACTOR = 10_000
 _SHA256 = re.compile("[0-9a-f]{64}")
 _COLUMNS = frozenset(Dispatch.model_fields) | {"idempotent"}
+_COUNTS = frozenset({"max_per_worker", "max_concurrent", "rate_per_minute", "max_deliveries"})
+_FLAGS = _COLUMNS - _COUNTS - {"affinity_key_field"}
 
 
 def is_integer(value: object) -> bool:
@@ -107,9 +109,15 @@ def _dispatch_problems(dispatch: Any) -> Iterator[str]:
     if not isinstance(dispatch, dict) or not dispatch:
         yield "dispatch is an object with at least one column"
         return
-    for name in dispatch:
+    for name, value in dispatch.items():
         if name not in _COLUMNS:
             yield f"dispatch has no column {name}"
+        elif name in _COUNTS and (not is_integer(value) or value < 1):
+            yield f"{name} of dispatch must be an integer of at least 1"
+        elif name == "affinity_key_field" and not (isinstance(value, str) and value):
+            yield f"{name} of dispatch must be the name of a field"
+        elif name in _FLAGS and not isinstance(value, bool):
+            yield f"{name} of dispatch must be true or false"
 
 
 def _reuse_problems(reuse: Any) -> Iterator[str]:

@@ -9,13 +9,10 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
-from compiler import supported
 from compiler.pipeline import compile_file
 from compiler.spec import dump_spec
 
 PROGRAMS = sorted(Path(__file__).with_name("programs").glob("*.wf"))
-AHEAD = sorted(Path(__file__).with_name("programs_ahead").glob("*.wf"))
-"""Programs with what the compiler knows and the engines may not run yet."""
 
 
 class SpecFile(SingleFileSnapshotExtension):
@@ -32,19 +29,6 @@ class SpecFile(SingleFileSnapshotExtension):
 def test_spec_is_the_reviewed_one(path: Path, snapshot: SnapshotAssertion) -> None:
     result = compile_file(path)
     assert [found.message for found in result.diagnostics if found.severity == "error"] == []
-    text = "".join(dump_spec(spec) for spec in result.specs)
-    assert text == snapshot(extension_class=SpecFile)
-
-
-@pytest.mark.parametrize("path", AHEAD, ids=lambda path: path.stem)
-def test_spec_ahead_of_the_engines_is_the_reviewed_one(
-    path: Path, snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for table in (supported.NOT_YET, supported.CATALOG_NOT_YET):
-        for key in list(table):
-            monkeypatch.delitem(table, key)  # type: ignore[arg-type]
-    result = compile_file(path)
-    assert [found.message for found in result.diagnostics] == []
     text = "".join(dump_spec(spec) for spec in result.specs)
     assert text == snapshot(extension_class=SpecFile)
 

@@ -12,7 +12,6 @@ import pytest
 
 from compiler.pipeline import CompileResult, check_text, compile_text
 from compiler.spec import GraphSpec
-from compiler.supported import CATALOG_NOT_YET, NOT_YET
 from dsl.diagnostics import Diagnostic
 from dsl.source import Span
 
@@ -77,12 +76,3 @@ def assert_found(
         return found[0]
 
     return assert_one
-
-
-@pytest.fixture
-def lifted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Empties the table of what the engines do not run yet."""
-    for key in list(NOT_YET):
-        monkeypatch.delitem(NOT_YET, key)  # type: ignore[arg-type]
-    for name in list(CATALOG_NOT_YET):
-        monkeypatch.delitem(CATALOG_NOT_YET, name)  # type: ignore[arg-type]

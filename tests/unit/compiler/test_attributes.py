@@ -1,4 +1,4 @@
-"""Attributes: what they become in the spec, and which values are refused (table lifted)."""
+"""Attributes: what they become in the spec, and which values are refused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from compiler.spec import GraphSpec
 from compiler.verify import verify_spec
 from dsl.diagnostics import Diagnostic
 
-pytestmark = pytest.mark.usefixtures("lifted")
 Compiled = Callable[[str], GraphSpec]
 AssertFound = Callable[[str, str, str], Diagnostic]
 
@@ -53,6 +52,18 @@ LOWERED = {
                 "exclusive_worker": True,
                 "idempotent": False,
                 "affinity_key_field": "id",
+            }
+        },
+    ),
+    "limits": (
+        "action k = any.thing() { max_concurrent 3 rate_per_minute 60 max_deliveries 2 "
+        "idempotent }",
+        {
+            "dispatch": {
+                "max_concurrent": 3,
+                "rate_per_minute": 60,
+                "max_deliveries": 2,
+                "idempotent": True,
             }
         },
     ),
@@ -178,7 +189,7 @@ actions:
   - name: a.b
     timeout: 30s
     retry: {attempts: 2, backoff: 2s, factor: 1.5, jitter: true}
-    sensitive: [/password]
+    sensitive: [/input/password]
     dispatch: {max_per_worker: 3, exclusive_worker: true}
 """
 
@@ -207,7 +218,7 @@ def test_times_of_the_catalog_stand_in_the_node(with_catalog: Any) -> None:
         "on": ["any"],
     }
     (action,) = spec.actions
-    assert (action.timeout_ms, action.sensitive) == (30_000, ["/password"])
+    assert (action.timeout_ms, action.sensitive) == (30_000, ["/input/password"])
     assert (action.dispatch.max_per_worker, action.dispatch.exclusive_worker) == (3, True)
 
 
@@ -271,6 +282,26 @@ REFUSED = {
         "foreach x in var.list tolerate «101»% { set y = var.x }",
         "WF109",
         "`tolerate 101` is out of range: 0 to 100",
+    ),
+    "max_concurrent 0": (
+        ACTION.format("max_concurrent «0»"),
+        "WF109",
+        "`max_concurrent 0` is out of range: 1 to 2147483647",
+    ),
+    "rate_per_minute of a variable": (
+        ACTION.format("rate_per_minute «var.n»"),
+        "WF109",
+        "`rate_per_minute` takes an integer, written out",
+    ),
+    "max_deliveries -1": (
+        ACTION.format("max_deliveries «-1»"),
+        "WF109",
+        "`max_deliveries -1` is out of range: 1 to 2147483647",
+    ),
+    "keep 0": (
+        "repeat 2 keep «0» { set a = 1 }",
+        "WF109",
+        "`keep 0` is out of range: 1 to 2147483647",
     ),
     "no time": (
         ACTION.format("timeout «0s»"),

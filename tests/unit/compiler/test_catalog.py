@@ -12,6 +12,7 @@ import pytest
 from compiler.catalog import catalog_schema, discover_catalogs, load_catalog
 from compiler.pipeline import check_text
 from compiler.schema_check import accepts, is_plain_schema, misfits, schema_problem
+from compiler.supported import CATALOG_NOT_YET
 from compiler.yaml_reader import read_yaml
 from dsl.source import SourceFile
 
@@ -86,18 +87,6 @@ REFUSED = [
         '"c" is no keyword of JSON Schema',
     ),
     (
-        "limit on all workers",
-        "WF090",
-        "actions: [{name: a, dispatch: { «max_concurrent»: 3 }}]",
-        "`max_concurrent` in a catalog is not supported yet",
-    ),
-    (
-        "limit by the minute",
-        "WF090",
-        "actions: [{name: a, dispatch: { «rate_per_minute»: 3 }}]",
-        "`rate_per_minute` in a catalog is not supported yet",
-    ),
-    (
         "tab",
         "WF302",
         "actions:\n«\t»- name: a",
@@ -117,10 +106,34 @@ REFUSED = [
         None,
     ),
     (
-        "sensitive",
-        "WF090",
-        'actions: [{name: a, «sensitive»: ["/card"]}]',
-        "`sensitive` in a catalog is not supported yet",
+        "a pointer to neither input nor output",
+        "WF303",
+        'actions: [{name: a, sensitive: [«"/card"»]}]',
+        '"/card" has not the form wanted here',
+    ),
+    (
+        "a pointer with a bare tilde",
+        "WF303",
+        'actions: [{name: a, sensitive: [«"/input/a~b"»]}]',
+        '"/input/a~b" has not the form wanted here',
+    ),
+    (
+        "a pointer to a field that is not there",
+        "WF303",
+        'actions: [{name: a, input: "{ card: string }", sensitive: [/input/card, «/input/crad»]}]',
+        '"/input/crad" points nowhere: an object has no field "crad"',
+    ),
+    (
+        "a pointer into a string",
+        "WF303",
+        'actions: [{name: a, output: "{ card: string }", sensitive: [«/output/card/number»]}]',
+        '"/output/card/number" points nowhere: a string has no field "number"',
+    ),
+    (
+        "a pointer to a field of a list",
+        "WF303",
+        'actions: [{name: a, input: "{ l: list<{ a: int }> }", sensitive: [«/input/l/a»]}]',
+        '"/input/l/a" points nowhere: a list has no field "a"',
     ),
 ]
 
@@ -300,9 +313,73 @@ DOCUMENTS: list[Any] = [
     {"actions": [{"name": "a", "retry": {"attempts": True}}]},
     {"actions": [{"name": "a", "retry": {"attempts": 1, "factor": 101}}]},
     {"actions": [{"name": "a", "sensitive": ["/a", "b"]}]},
+    {"actions": [{"name": "a", "sensitive": ["/input", "/output/a~1b/0", "/input/~"]}]},
+    {"actions": [{"name": "a", "sensitive": ["/input", "/output/a~1b/0", "/input/"]}]},
     {"actions": [{"name": "a", "capability": ""}]},
     {"actions": [{"name": "a" * 121}]},
 ]
+
+
+POINTERS = [
+    "/input",
+    "/output",
+    "/input/card/number",
+    "/input/rows/0/a",
+    "/input/rows",
+    "/input/open/whatever/1",
+    "/input/a~1b~0c",
+    "/output/any/thing",
+]
+
+
+@pytest.mark.parametrize("pointer", POINTERS)
+def test_pointer_to_what_may_be_there_is_kept(write: Write, pointer: str) -> None:
+    properties = "a/b~c: {}, open: {type: object}"
+    rows = "rows: {items: {properties: {a: {}}}, type: array}"
+    card = "card: {properties: {number: {}}}"
+    schema = "{type: object, properties: {" + f"{properties}, {rows}, {card}" + "}}"
+    result = load_catalog(
+        [write(f"actions: [{{name: a, input: {schema}, sensitive: [{pointer}]}}]")]
+    )
+    assert result.diagnostics == ()
+    assert result.actions["a"].sensitive == (pointer,)
+
+
+def test_what_no_engine_runs_yet_is_refused_by_name(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(CATALOG_NOT_YET, "sensitive", "`sensitive`")  # type: ignore[arg-type]
+    (found,) = load_catalog([write("actions: [{name: a, sensitive: [/input]}]")]).diagnostics
+    assert (found.code, found.message) == ("WF090", "`sensitive` is not supported yet")
+
+
+def test_every_dispatch_column_of_a_catalog_is_kept(write: Write) -> None:
+    text = (
+        "max_per_worker: 1, exclusive_worker: true, affinity_key_field: id, "
+        "prefer_previous_worker: true, prefer_continue_group: true, "
+        "require_previous_worker: true, max_concurrent: 2, rate_per_minute: 30, max_deliveries: 3"
+    )
+    result = load_catalog([write(f"actions: [{{name: a, dispatch: {{{text}}}}}]")])
+    assert result.diagnostics == ()
+    assert result.actions["a"].dispatch == {
+        "max_per_worker": 1,
+        "exclusive_worker": True,
+        "affinity_key_field": "id",
+        "prefer_previous_worker": True,
+        "prefer_continue_group": True,
+        "require_previous_worker": True,
+        "max_concurrent": 2,
+        "rate_per_minute": 30,
+        "max_deliveries": 3,
+    }
+
+
+@pytest.mark.parametrize("column", ["max_concurrent", "rate_per_minute", "max_deliveries"])
+def test_limit_of_zero_is_refused(write: Write, column: str) -> None:
+    (found,) = load_catalog(
+        [write(f"actions: [{{name: a, dispatch: {{{column}: 0}}}}]")]
+    ).diagnostics
+    assert (found.code, found.message) == ("WF303", "0 is out of range: at least 1")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=str)

@@ -8,7 +8,6 @@ import pytest
 
 from dsl.diagnostics import Diagnostic
 
-pytestmark = pytest.mark.usefixtures("lifted")
 AssertFound = Callable[[str, str, str], Diagnostic]
 Check = Callable[[str], tuple[Diagnostic, ...]]
 

@@ -10,7 +10,6 @@ import pytest
 from compiler.pipeline import CheckResult, check_file, compile_file
 from dsl.diagnostics import Diagnostic
 
-pytestmark = pytest.mark.usefixtures("lifted")
 Project = Callable[..., Path]
 
 

@@ -228,6 +228,22 @@ BAD_ATTRIBUTES = [
     ),
     ("a", {"dispatch": {"colour": 1}}, "dispatch has no column colour"),
     ("a", {"dispatch": {}}, "dispatch is an object with at least one column"),
+    (
+        "a",
+        {"dispatch": {"max_concurrent": 0}},
+        "max_concurrent of dispatch must be an integer of at least 1",
+    ),
+    (
+        "a",
+        {"dispatch": {"max_deliveries": True}},
+        "max_deliveries of dispatch must be an integer of at least 1",
+    ),
+    ("a", {"dispatch": {"idempotent": 1}}, "idempotent of dispatch must be true or false"),
+    (
+        "a",
+        {"dispatch": {"affinity_key_field": ""}},
+        "affinity_key_field of dispatch must be the name of a field",
+    ),
     ("s", {"sleep_ms": -1}, "sleep_ms must be an integer of at least 0"),
     ("w", {"sleep_ms": 1}, "a SEQUENCE that fails or sleeps has no children"),
     ("parallel_1", {"join": 3}, "join 3 is more than its 2 branches"),
@@ -251,7 +267,6 @@ def test_bad_attribute(
     assert messages(document) == [f"{key}: {message}"]
 
 
-@pytest.mark.usefixtures("lifted")
 def test_timeout_edge_needs_a_timeout(compiled: Compiled) -> None:
     text = 'workflow w { wait_event k on "e" { timeout 1s { fail -1 } } }'
     document = copy.deepcopy(compiled(text).to_json_value())

@@ -124,6 +124,7 @@ KEYWORDS = (
     *("jitter", "timeout", "limit", "join", "keep_going", "max", "keep", "parallel"),
     *("batch", "tolerate", "reuse", "var", "ctx", "out", "code", "event", "and", "or"),
     *("not", "in", "true", "false", "null", "start", "any"),
+    *("max_per_worker", "max_concurrent", "rate_per_minute", "max_deliveries", "idempotent"),
 )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from compiler.pipeline import compile_file
-from compiler.supported import CATALOG_NOT_YET, NOT_YET
+from compiler.supported import ATTRIBUTES
 from dsl.printer import format_text
 from local_runner.clock import VirtualClock
 from local_runner.engine import LocalWorkflowEngine, RunResult
@@ -30,19 +30,12 @@ _SAVED = re.compile(
     r"[Ss]ave this as\s+`([\w.]+)`:\n\n```\w+\n(.*?)^```$", re.DOTALL | re.MULTILINE
 )
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
-_MAIL = 'action a = mail.send(to: "t", subject: "s")'
-
-# One program for each thing that the grammar knows and the engines do not run yet.
-REFUSED = {
-    word: f"workflow refused {{ input {{ list : list<int> = [] }} {body} }}"
-    for word, body in {
-        "keep": f"repeat 3 keep 2 {{ {_MAIL} }}",
-        "idempotent": f"{_MAIL} {{ idempotent false }}",
-    }.items()
-}
 
 WAITING = ["delivery", "reminded"]
 """The programs of the language page that wait for an event: they run in a database only."""
+
+REUSING = ["labelled"]
+"""Those that reuse iterations, which the local runner does not do."""
 
 # What the other programs of the language page start with.
 CONTEXTS: dict[str, dict[str, Any]] = {
@@ -70,6 +63,7 @@ CONTEXTS: dict[str, dict[str, Any]] = {
     "first_answer": {"order": "A1"},
     "in_batches": {"skus": ["S1", "S2", "broken", "S4", "S5"]},
     "in_time": {"order": "A1"},
+    "endless": {"order": "A1"},
 }
 OUTPUTS: dict[str, dict[str, Any]] = {
     "smallest": {"id": "M1"},
@@ -212,7 +206,7 @@ def test_the_finally_of_the_language_page_runs_after_its_on_error(tmp_path: Path
 
 def test_every_program_of_the_language_page_that_can_run_here_is_run() -> None:
     shown = re.findall(r"^workflow (\w+)", "\n".join(shown_programs()), re.MULTILINE)
-    assert sorted(shown) == sorted([*CONTEXTS, *WAITING])
+    assert sorted(shown) == sorted([*CONTEXTS, *WAITING, *REUSING])
 
 
 @pytest.mark.parametrize("name", CONTEXTS)
@@ -249,18 +243,10 @@ def test_the_language_page_shows_every_node_type(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("word", REFUSED)
-def test_what_the_page_calls_not_yet_is_refused(word: str, tmp_path: Path) -> None:
-    found = compile_file(write(REFUSED[word], tmp_path)).diagnostics
-    assert [one.code for one in found if one.severity == "error"] == ["WF090"]
-
-
-@pytest.mark.parametrize(
-    "word", sorted({name for _, name in NOT_YET} | set(CATALOG_NOT_YET) | set(REFUSED))
-)
-def test_what_is_refused_stands_on_the_page(word: str) -> None:
-    section = LANGUAGE.read_text(encoding="utf-8").partition("## Not yet")[2]
-    assert re.search(rf"`{word}\b", section)
+def test_every_attribute_stands_on_the_language_page() -> None:
+    text = LANGUAGE.read_text(encoding="utf-8")
+    names = {name for attributes in ATTRIBUTES.values() for name in attributes}
+    assert [name for name in sorted(names) if not re.search(rf"`[^`]*\b{name}\b", text)] == []
 
 
 def test_the_workflow_of_the_readme_has_fifteen_lines() -> None:

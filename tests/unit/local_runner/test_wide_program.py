@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from compiler import supported
 from compiler.pipeline import compile_file
 from compiler.spec import GraphSpec
 from local_runner.clock import VirtualClock
@@ -18,10 +17,7 @@ PROGRAM = Path(__file__).with_name("programs") / "cellar.wf"
 
 
 @pytest.fixture
-def cellar(monkeypatch: pytest.MonkeyPatch) -> GraphSpec:
-    # What the compiler refuses until every engine runs it is let through here.
-    for entry in list(supported.NOT_YET):
-        monkeypatch.delitem(supported.NOT_YET, entry)  # type: ignore[arg-type]
+def cellar() -> GraphSpec:
     compiled = compile_file(PROGRAM)
     assert [found.message for found in compiled.diagnostics if found.severity == "error"] == []
     return compiled.specs[0]

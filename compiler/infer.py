@@ -208,8 +208,8 @@ def _binary(expr: Binary, known: dict[int, Type]) -> Type:
         case "+" | "-" | "*" | "//" | "%":
             return INT
         case "??":
-            left = replace(known[id(expr.left)], nullable=False)
-            return left if left == replace(known[id(expr.right)], nullable=False) else ANY
+            left, right = replace(known[id(expr.left)], nullable=False), known[id(expr.right)]
+            return right if left == replace(right, nullable=False) else ANY
         case _:
             return BOOL
 

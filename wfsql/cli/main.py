@@ -44,6 +44,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("compile", "compile", "write the SQL script or the GraphSpec of a workflow", "Authors"),
     Command("fmt", "fmt", "write workflow files in the canonical form", "Authors"),
     Command("graph", "graph", "draw a workflow: as a tree, for dot or Mermaid, as SVG", "Authors"),
+    Command("schema", "schema", "write the JSON Schema of a workflow's inputs", "Authors"),
     Command("explain", "explain", "say what a diagnostic code means and how to mend it", "Authors"),
     Command("run", "run", "run a workflow in this process, without a database", "Authors"),
     Command("test", "test", "run the cases of *.wftest.yaml files on an engine", "Authors"),

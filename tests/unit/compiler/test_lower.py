@@ -259,3 +259,52 @@ def test_spec_fits_its_published_schema(compiled: Compiled) -> None:
     spec = compiled(HEAD + "action a = any.thing(x: var.n + 1) fail -3 }")
     document = json.loads(dump_spec(spec))
     jsonschema.Draft202012Validator(graphspec_schema()).validate(document)
+
+
+TYPED = """\
+workflow w {
+  input { list : list<int> = [1] }
+  var a : int = 0
+  sequence s {
+    var b : string = "x"
+    set q = [var.a, var.b]
+  } on_error {
+    var c : bool
+    set c = true
+  } finally { var d : number? = 1.5 set r = var.d }
+  parallel p { sequence t { var e : list<int> = [] set u = var.e } sequence u2 {} }
+  foreach f: x in var.list {
+    var g : { h: int } = { h: 1 }
+    if i: var.g.h { var j : "y" | "z" set j = "y" }
+  }
+  while k: var.a > 1 { var l : any = 1 set a = var.l }
+  wait_event m on "e" { timeout 1s { var n : object = {} set v = var.n } }
+}
+"""
+
+
+def test_every_declared_variable_has_its_type(compiled: Compiled) -> None:
+    spec = compiled(TYPED)
+    types = {row.id: row for row in spec.types}
+    found = {
+        f"{row.owner} {row.name}": types[row.type or 0].base
+        for row in spec.vars
+        if row.kind == "var"
+    }
+    assert found == {
+        "w a": "int",
+        "s b": "string",
+        "s.on_error c": "bool",
+        "s.finally d": "number",
+        "t e": "list",
+        "f.body g": "object",
+        "i.then j": "string",
+        "k.body l": "any",
+        "m.timeout n": "object",
+    }
+    assert all(types[row.type or 0].parent is None for row in spec.vars if row.kind == "var")
+
+
+def test_what_is_not_declared_has_no_type(compiled: Compiled) -> None:
+    spec = compiled(TYPED)
+    assert {row.type for row in spec.vars if row.kind != "var"} == {None}

@@ -9,8 +9,9 @@ latter two:
 
 The fingerprint is made of rows, so that it changes with all that can change what an iteration does,
 and with nothing else: no positions, no descriptions, no rows outside of the body. What the catalog
-freezes of an action enters by the `version` that the catalog gives it alone (R8), so that a
-description, a schema or a time-out may be mended without doing all work anew.
+freezes of an action enters by the `version` that the catalog gives it alone (R8), so that a schema
+or a name of a result code may be mended without doing all work anew; a time-out and a retry of the
+catalog stand in the node, and count.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from compiler import json_values
+from compiler.checks.reuse import RUN_BOUND, body_of
 from compiler.expressions import step_key
 from compiler.model import Model, Node, Site, Variable
 from compiler.programs import Instruction, lower_reference, result_code_of
@@ -28,21 +30,13 @@ from dsl.nodes import BareKey, Foreach, Reference
 if TYPE_CHECKING:
     from compiler.spec import GraphSpec
 
-RUN_BOUND = frozenset({"instance_id", "attempt", "version", "event"})
-"""Entries of `ctx` that differ from run to run and stand in no key; a body may not read them."""
-
-_NEVER_READS = RUN_BOUND | {"workflow", "node"}
+_NEVER_READS = frozenset(RUN_BOUND) | {"workflow", "node"}
 _BY_EDGE = {
     "sequenceIndex": frozenset({"SEQUENCE"}),
     "parallelIndex": frozenset({"PARALLEL"}),
     "error": frozenset({"ON_ERROR", "FINALLY"}),
 }
 """Entries that are of the nearest node on such an edge, the reader included."""
-
-
-def body_of(loop: Node) -> Node:
-    """Returns the generated body of a FOREACH."""
-    return loop.children[0]
 
 
 def reads_of(model: Model, loop: Node) -> list[Instruction]:

@@ -13,17 +13,22 @@ from compiler.checks.finding import finding
 from compiler.checks.references import beside
 from compiler.expressions import step_key, task_key
 from compiler.model import Model, Node, Site, is_parallel_foreach
-from compiler.reuse import RUN_BOUND, body_of
 from dsl.diagnostics import Diagnostic
 from dsl.nodes import BareKey, Foreach, WaitEvent
 from dsl.source import Span
 
-_INSTEAD = {
+RUN_BOUND = {
     "instance_id": "leave it out: it differs from instance to instance",
     "attempt": "leave it out: a stored value would keep the attempts of another run",
     "version": "leave it out: any change of the workflow would undo the reuse",
     "event": "take what is wanted of it into a variable before the foreach",
 }
+"""Entries of `ctx` that differ from run to run and stand in no key, and what to do about each."""
+
+
+def body_of(loop: Node) -> Node:
+    """Returns the generated body of a FOREACH."""
+    return loop.children[0]
 
 
 def reusing_loops(model: Model) -> list[Node]:
@@ -86,7 +91,7 @@ def _check_entries(model: Model, loops: list[Node], site: Site) -> Iterator[Diag
             continue
         if _innermost(loops, site.node) is not None:
             message = f"`ctx.{name}` cannot be read in a foreach with `reuse`"
-            hint = _INSTEAD[name]
+            hint = RUN_BOUND[name]
             yield finding(model, codes.REUSE_READS_RUN, reference.span, message, hint)
 
 

@@ -230,3 +230,11 @@ def test_every_example_deploys_twice(path: Path, database: Database) -> None:
     before = database.counts()
     assert database.deploy(graph) == (1, False)
     assert database.counts() == before
+
+
+WHOLE = Path(__file__).parents[1] / "unit" / "compiler" / "programs" / "whole" / "whole.wf"
+
+
+def test_all_of_the_language_deploys(database: Database) -> None:
+    one, two = compile_file(WHOLE).specs
+    assert (database.deploy(one), database.deploy(two)) == ((1, True), (1, True))

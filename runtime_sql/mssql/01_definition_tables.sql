@@ -203,6 +203,7 @@ create table wf.workflow_node (
     may_close            bit null,
     has_scope_defaults   bit null,
     has_input_bindings   bit null,
+    has_plain_inputs     bit null,
     has_output_bindings  bit null,
     collect_node_id      bigint null,
     loop_item_name       nvarchar(200) collate Latin1_General_100_BIN2 null,
@@ -281,6 +282,8 @@ create table wf.workflow_input_binding (
     is_derived           bit not null constraint df_workflow_input_binding_is_derived default 0,
     path                 nvarchar(max) collate Latin1_General_100_BIN2 null,
     node_id              bigint null,
+    variable_name        nvarchar(200) collate Latin1_General_100_BIN2 null,
+    variable_owner       nvarchar(200) collate Latin1_General_100_BIN2 null,
     constraint pk_workflow_input_binding primary key nonclustered
         (workflow_version_id, node_key, pointer),
     constraint fk_workflow_input_binding_node foreign key (workflow_version_id, node_key)

@@ -170,6 +170,7 @@ create table wf.workflow_node (
     may_close            boolean,
     has_scope_defaults   boolean,
     has_input_bindings   boolean,
+    has_plain_inputs     boolean,
     has_output_bindings  boolean,
     collect_node_id      bigint,
     loop_item_name       text,
@@ -227,7 +228,8 @@ create table wf.workflow_input_template (
 );
 
 -- What fills a place of a template. Rows with is_derived were made by publishing, one for each
--- string of the template that holds a placeholder; a deploy never inserts them.
+-- string of the template that holds a placeholder; a deploy never inserts them. variable_name and
+-- variable_owner are derived, too: what a binding names that is one variable and nothing else.
 create table wf.workflow_input_binding (
     workflow_version_id  bigint    not null,
     node_key             text      not null,
@@ -236,6 +238,8 @@ create table wf.workflow_input_binding (
     is_derived           boolean   not null default false,
     path                 text[],
     node_id              bigint,
+    variable_name        text,
+    variable_owner       text,
     constraint pk_workflow_input_binding primary key (workflow_version_id, node_key, pointer),
     constraint fk_workflow_input_binding_node foreign key (workflow_version_id, node_key)
         references wf.workflow_node (workflow_version_id, node_key)

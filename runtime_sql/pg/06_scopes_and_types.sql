@@ -305,13 +305,9 @@ begin
 end
 $$;
 
--- Writes variable p_name of the nearest scope, from p_scope_id outwards, that node p_owner_key
--- opened. Answers whether there is such a scope. The caller holds the instance's gate; parallel
--- branches never write one variable (S2.5).
-create or replace function wf.wf_set_scope_variable(
-    p_scope_id bigint, p_owner_key text, p_name text, p_value jsonb
-) returns boolean
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+-- The nearest scope, from p_scope_id outwards, that node p_owner_key opened, or null.
+create or replace function wf.wf_find_scope(p_scope_id bigint, p_owner_key text) returns bigint
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare
     v_scope_id bigint := p_scope_id;
     v_owner    text;
@@ -322,11 +318,28 @@ begin
           from wf.scope s
          where s.scope_id = v_scope_id;
         if not found then
-            return false;
+            return null;
+        elsif v_owner = p_owner_key then
+            return v_scope_id;
         end if;
-        exit when v_owner = p_owner_key;
         v_scope_id := v_parent;
     end loop;
+end
+$$;
+
+-- Writes variable p_name of the nearest scope, from p_scope_id outwards, that node p_owner_key
+-- opened. Answers whether there is such a scope. The caller holds the instance's gate; parallel
+-- branches never write one variable (S2.5).
+create or replace function wf.wf_set_scope_variable(
+    p_scope_id bigint, p_owner_key text, p_name text, p_value jsonb
+) returns boolean
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    v_scope_id bigint := wf.wf_find_scope(p_scope_id, p_owner_key);
+begin
+    if v_scope_id is null then
+        return false;
+    end if;
     insert into wf.scope_variable (scope_id, name, value_json)
     values (v_scope_id, p_name, p_value)
     on conflict on constraint pk_scope_variable do update set value_json = excluded.value_json;

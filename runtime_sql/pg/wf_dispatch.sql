@@ -46,13 +46,12 @@ $$;
 -- The worker that a task of this action and key is pinned to, or null: the one that completed the
 -- most recent pinned action of the key, unless that was a run of this same action.
 create or replace function wf.wf_pinned_worker(
-    p_workflow_instance_id bigint, p_action_id bigint, p_affinity_key text, p_is_pinned boolean
+    p_workflow_instance_id bigint, p_action_id bigint, p_affinity_key text
 ) returns text
 language sql stable set search_path = pg_catalog, pg_temp as $$
     select f.pinned_worker_id
       from wf.affinity f
-     where p_is_pinned
-       and f.workflow_instance_id = p_workflow_instance_id
+     where f.workflow_instance_id = p_workflow_instance_id
        and f.affinity_key = p_affinity_key
        and f.released_at is null
        and f.pinned_action_id <> p_action_id

@@ -22,28 +22,41 @@ begin
     return query
     with built as materialized (
         select a.ordinal, a.node_execution_id, a.workflow_instance_id, e.node_id, n.action_id,
-               wf.wf_add_priorities(n.priority, i.priority) as priority, coalesce(n.delay_ms, 0) as delay_ms,
-               i.status = 'RUNNING' as is_running,
+               case when n.priority = 0 and i.priority = 0 then 0
+                    else wf.wf_add_priorities(n.priority, i.priority) end as priority,
+               coalesce(n.delay_ms, 0) as delay_ms, i.status = 'RUNNING' as is_running,
                n.attributes_json -> 'dispatch' as overrides_json,
                b.value_json, b.error_code, b.error_message
           from unnest(p_entries) a
           join wf.node_execution e on e.node_execution_id = a.node_execution_id
           join wf.workflow_node n on n.node_id = e.node_id
           join wf.workflow_instance i on i.workflow_instance_id = a.workflow_instance_id
-         cross join lateral wf.wf_build_input_json_for_action(a.node_execution_id) b
+          join wf.wf_build_inputs(array(select x.node_execution_id from unnest(p_entries) x)) b
+            on b.node_execution_id = a.node_execution_id
+    ), ruled as materialized (
+        -- Most actions have no rules of dispatch, and their tasks need no look at them.
+        select b.node_execution_id, d.*
+          from built b
+          join wf.workflow_action k on k.action_id = b.action_id
+         cross join lateral wf.wf_dispatch_of(b.action_id, b.overrides_json, b.value_json) d
+         where b.overrides_json is not null or k.exclusive_worker
+            or num_nonnulls(k.max_per_worker, k.affinity_key_field, k.max_concurrent,
+                            k.rate_per_minute) > 0
     ), queued as (
         insert into wf.task (node_execution_id, workflow_instance_id, node_id, action_id, priority,
                              available_at, is_claimable, input_json, affinity_key, max_per_worker,
-                             max_concurrent, rate_per_minute, is_exclusive, prefers_previous, prefers_group, requires_previous,
-                             pinned_worker_id)
+                             max_concurrent, rate_per_minute, is_exclusive, prefers_previous,
+                             prefers_group, requires_previous, pinned_worker_id)
         select b.node_execution_id, b.workflow_instance_id, b.node_id, b.action_id, b.priority,
                p_now + b.delay_ms * interval '1 millisecond', b.delay_ms = 0 and b.is_running,
                b.value_json, d.affinity_key, d.max_per_worker, d.max_concurrent, d.rate_per_minute,
-               d.is_exclusive, d.prefers_previous, d.prefers_group, d.requires_previous,
-               wf.wf_pinned_worker(b.workflow_instance_id, b.action_id, d.affinity_key,
-                                   d.requires_previous and not d.is_exclusive)
+               coalesce(d.is_exclusive, false), coalesce(d.prefers_previous, false),
+               coalesce(d.prefers_group, false), coalesce(d.requires_previous, false),
+               case when d.requires_previous and not d.is_exclusive
+                    then wf.wf_pinned_worker(b.workflow_instance_id, b.action_id, d.affinity_key)
+               end
           from built b
-         cross join lateral wf.wf_dispatch_of(b.action_id, b.overrides_json, b.value_json) d
+          left join ruled d on d.node_execution_id = b.node_execution_id
          where b.error_code is null
          order by b.ordinal
     )

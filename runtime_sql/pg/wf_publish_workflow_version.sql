@@ -329,6 +329,11 @@ begin
      where b.workflow_version_id = p_workflow_version_id
        and n.workflow_version_id = b.workflow_version_id and n.node_key = b.node_key;
     perform wf.wf_derive_template_bindings(p_workflow_version_id);
+    update wf.workflow_input_binding b
+       set variable_name = b.program_json -> 0 ->> 1, variable_owner = b.program_json -> 0 ->> 2
+     where b.workflow_version_id = p_workflow_version_id
+       and jsonb_array_length(b.program_json) = 1 and b.program_json -> 0 ->> 0 = 'var'
+       and b.program_json -> 0 -> 3 = '[]' and cardinality(b.path) = 1;
     perform wf.wf_derive_variable_types(p_workflow_version_id);
 
     with nodes as materialized (
@@ -356,8 +361,10 @@ begin
          where d.workflow_version_id = p_workflow_version_id
          group by d.node_id
     ), inputs as (
-        select distinct b.node_id from wf.workflow_input_binding b
+        select b.node_id, bool_and(b.variable_name is not null) as are_plain
+          from wf.workflow_input_binding b
          where b.workflow_version_id = p_workflow_version_id
+         group by b.node_id
     ), outputs as (
         select b.node_id, bool_or(b.binding_kind = 'var') as has_sets,
                bool_or(b.binding_kind = 'collect') as collects
@@ -374,6 +381,8 @@ begin
            opens_scope = o.parent_node_id is null or d.node_id is not null,
            has_scope_defaults = coalesce(d.has_defaults, false),
            has_input_bindings = i.node_id is not null,
+           has_plain_inputs = coalesce(i.are_plain, true)
+               and coalesce(jsonb_typeof(t.template_json), 'object') = 'object',
            has_output_bindings = coalesce(b.has_sets, false),
            collect_node_id = case when b.collects then o.node_id
                                   when o.edge_kind = 'BODY' and p.collects then o.parent_node_id end,
@@ -396,6 +405,8 @@ begin
       left join children c on c.node_id = o.node_id
       left join scopes d on d.node_id = o.node_id
       left join inputs i on i.node_id = o.node_id
+      left join wf.workflow_input_template t
+        on t.workflow_version_id = o.workflow_version_id and t.node_key = o.node_key
       left join outputs b on b.node_id = o.node_id
       left join outputs p on p.node_id = o.parent_node_id
       left join wf.workflow_action a on a.action_name = o.action_name

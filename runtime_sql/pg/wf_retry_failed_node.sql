@@ -146,8 +146,8 @@ begin
            wf.wf_add_priorities(n.priority, i.priority), p_now, true, e.input_json, d.affinity_key,
            d.max_per_worker, d.max_concurrent, d.rate_per_minute, d.is_exclusive, d.prefers_previous, d.prefers_group,
            d.requires_previous,
-           wf.wf_pinned_worker(e.workflow_instance_id, n.action_id, d.affinity_key,
-                               d.requires_previous and not d.is_exclusive),
+           case when d.requires_previous and not d.is_exclusive
+                then wf.wf_pinned_worker(e.workflow_instance_id, n.action_id, d.affinity_key) end,
            e.attempt_no + 1, e.attempt_no, coalesce(e.last_token, 0)
       from unnest(p_actions) u(id)
       join wf.node_execution e on e.node_execution_id = u.id

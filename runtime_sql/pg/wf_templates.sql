@@ -297,3 +297,48 @@ begin
     end if;
 end
 $$;
+
+-- The inputs of many ACTIONs (S4.1), one row each. Where every binding of a node is one variable the
+-- values are read as a set; for the others, and where a variable has no value or what came of it is
+-- large, each input is built by wf_build_input_json_for_action.
+create or replace function wf.wf_build_inputs(p_executions bigint[])
+returns table (node_execution_id bigint, value_json jsonb, error_code integer, error_message text)
+language sql stable set search_path = pg_catalog, pg_temp as $$
+    with entries as materialized (
+        select e.node_execution_id, e.scope_id, n.node_id, n.has_plain_inputs,
+               coalesce(t.template_json, '{}') as template_json
+          from unnest(p_executions) u(id)
+          join wf.node_execution e on e.node_execution_id = u.id
+          join wf.workflow_node n on n.node_id = e.node_id
+          left join wf.workflow_input_template t
+            on t.workflow_version_id = n.workflow_version_id and t.node_key = n.node_key
+    ), variables as materialized (
+        select x.node_execution_id, bool_and(v.value_json is not null) as are_all_there,
+               jsonb_object_agg(b.path[1], v.value_json) as values_json
+          from entries x
+          join wf.workflow_input_binding b on b.node_id = x.node_id
+          left join wf.scope s
+            on s.scope_id = x.scope_id and s.owner_key = b.variable_owner
+          left join wf.scope_variable v
+            on v.scope_id = case when s.scope_id is null
+                                 then wf.wf_find_scope(x.scope_id, b.variable_owner)
+                                 else s.scope_id end
+           and v.name = b.variable_name
+         where x.has_plain_inputs
+         group by x.node_execution_id
+    ), plain as materialized (
+        select x.node_execution_id, x.template_json || coalesce(v.values_json, '{}') as value_json,
+               x.has_plain_inputs and coalesce(v.are_all_there, true)
+                   and coalesce(pg_column_size(v.values_json), 0) <= 800 as is_built
+          from entries x
+          left join variables v on v.node_execution_id = x.node_execution_id
+    )
+    select p.node_execution_id, p.value_json, null, null
+      from plain p
+     where p.is_built
+    union all
+    select p.node_execution_id, b.*
+      from plain p
+     cross join lateral wf.wf_build_input_json_for_action(p.node_execution_id) b
+     where not p.is_built
+$$;

@@ -120,6 +120,10 @@ language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
     v_count integer;
 begin
+    -- Most calls find nothing, and this alone is cheap.
+    if not exists (select 1 from wf.task t where not t.is_claimable and t.available_at <= p_now) then
+        return 0;
+    end if;
     update wf.task t
        set is_claimable = true
      where t.node_execution_id in (

@@ -59,7 +59,7 @@ create or replace function wf.sp_worker_request_tasks(
     deadline_utc timestamptz, path text
 )
 language plpgsql security definer set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
     v_now   timestamptz;
@@ -242,6 +242,7 @@ declare
     v_again integer[];
     v_keys  bigint[];
     v_level wf.agenda_entry[];
+    v_mark  bigint;
 begin
     perform wf.wf_take_gates(p_instances, p_exclusive);
     v_now := wf.wf_now();
@@ -289,15 +290,21 @@ begin
       from ended x;
     v_level := wf.wf_complete_items(v_level);
     if cardinality(v_level) > 0 then
+        select q.last_value into v_mark from wf.node_execution_id_seq q;
         perform wf.wf_remember_workers(v_keys);
         perform wf.wf_engine_run(v_level, p_exclusive, v_now);
     end if;
     return query
+    with made as materialized (
+        -- By id, not by instance: one with a wide fan-out has many that this call did not make.
+        select t.workflow_instance_id
+          from wf.task t
+         where t.node_execution_id > v_mark and t.worker_id is null and t.available_at = v_now
+    )
     select i.position, a.accepted or i.position = any (v_again), a.instance_status,
            case when i.position = any (v_done) then
-               (select count(*)::integer from wf.task t
-                 where t.workflow_instance_id = a.workflow_instance_id and t.worker_id is null
-                   and t.available_at = v_now) else 0 end,
+               (select count(*)::integer from made m
+                 where m.workflow_instance_id = a.workflow_instance_id) else 0 end,
            case when i.position = any (v_done || v_again) then 'OK' else a.reason end
       from unnest(p_items) i
      cross join lateral wf.wf_submit_answer(i, p_worker_id) a
@@ -445,7 +452,7 @@ create or replace function wf.sp_worker_submit_result(
     p_message text default null
 ) returns table (accepted boolean, instance_status text, next_ready_count integer, reason text)
 language plpgsql security definer set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
     v_items wf.submit_item[] := array[row(1, p_node_execution_id, p_lease_token, p_result_code,
                                           p_message, p_output_json)::wf.submit_item];
@@ -476,7 +483,7 @@ create or replace function wf.sp_worker_submit_results(
 ) returns table (node_execution_id bigint, accepted boolean, instance_status text,
                  next_ready_count integer, reason text)
 language plpgsql security definer set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
     v_items wf.submit_item[];

@@ -216,6 +216,7 @@ def test_a_deleted_workflow_leaves_no_row_but_actions_events_and_the_audit(
         if connection.execute(f"select exists (select 1 from wf.{table})").fetchone() == (True,)
     }
     assert left == {
+        "action_throttle",
         "audit_log",
         "event",
         "event_delivery",

@@ -40,6 +40,7 @@ IMPORT_CYCLE = Code("WF128", "imports in a circle")
 UNUSED_IMPORT = Code("WF129", "unused import", "warning")
 UNUSED_ALLOW = Code("WF130", "comment that silences nothing", "warning")
 NEVER_FITS = Code("WF132", "case that never fits", "warning")
+OPEN_ENUM = Code("WF133", "switch that leaves out values", "warning")
 BAD_SUBSCRIPTION = Code("WF131", "subscription that does not fit the inputs")
 
 UNKNOWN_VARIABLE = Code("WF201", "unknown variable")

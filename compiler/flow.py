@@ -22,7 +22,18 @@ from compiler.guards import Fact, Guards, guards_of
 from compiler.infer import types_at
 from compiler.model import Model, Node, Site, Use, Variable
 from compiler.settled import Outcome, Settled
-from dsl.nodes import BareKey, Fail, If, Parallel, Reference, Repeat, While
+from dsl.nodes import (
+    BareKey,
+    Fail,
+    Foreach,
+    If,
+    ListExpr,
+    Parallel,
+    Reference,
+    Repeat,
+    WaitEvent,
+    While,
+)
 
 Walk = Iterator[Node]
 
@@ -35,6 +46,8 @@ class Reading:
     reference: Reference | BareKey
     what: Variable | Node
     never: bool
+    timed_out: bool = False
+    """Whether it is the output of a wait whose time may be over: then it has none."""
 
 
 @dataclass(slots=True, eq=False)
@@ -424,6 +437,10 @@ class _Flow:
                 what = self._tasks.get(task_key(reference) or "")
             if what is not None:
                 self._note(site, reference, what)
+            if isinstance(what, Node) and what in self._definite and _may_lack_output(what):
+                asked = id(reference) in self.result.settled
+                if step_key(reference, 2) == "output" and not asked:
+                    self.result.readings.append(Reading(site, reference, what, False, True))
         return guards
 
     def _note(self, site: Site, reference: Reference | BareKey, what: Variable | Node) -> None:
@@ -445,6 +462,11 @@ def _is_tracked(variable: Variable) -> bool:
     return variable.kind == "set" or (variable.kind == "var" and variable.initial is None)
 
 
+def _may_lack_output(task: Node) -> bool:
+    """Whether a task may succeed without an output: a wait that runs a body instead."""
+    return isinstance(task.statement, WaitEvent) and bool(task.children)
+
+
 def _constant(condition: object) -> bool | None:
     """Returns the truth of a condition that is a literal."""
     if isinstance(condition, BareKey):
@@ -463,4 +485,7 @@ def _loop_constant(node: Node) -> bool | None:
         return None if count is None else count > 0
     if isinstance(statement, While):
         return _constant(statement.condition)
+    if isinstance(statement, Foreach):
+        empty = isinstance(statement.collection, ListExpr) and not statement.collection.items
+        return False if empty else None
     return None

@@ -24,7 +24,10 @@ class Meant:
         name = self._tokens[at].text
         if not self.is_key(at):
             return f"a variable is read as `var.{plain(name)}`"
-        return f"what the action gives is read as `ctx.task.{plain(name)}.{self._part(at + 1)}`"
+        hint = f"what the action gives is read as `ctx.task.{plain(name)}.{self._part(at + 1)}`"
+        if self._tokens[at + 1].type != ".":
+            hint += f", its result code as `ctx.task.{plain(name)}.resultCode`"
+        return hint
 
     def is_key(self, at: int) -> bool:
         """Whether the name at token `at` is that of an action, and of no variable."""

@@ -153,6 +153,10 @@ def check_cases(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_switch(model: Model, switch: Switch) -> Iterator[Diagnostic]:
+    if not switch.cases:
+        what = "always takes its default" if switch.default is not None else "always fails"
+        message = f"this switch has no case, so it {what}"
+        yield finding(model, codes.NO_CASE, switch.subject.span, message, "add a case")
     described = switch_action(model, switch)
     seen: dict[Any, Span] = {}
     named = False

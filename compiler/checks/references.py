@@ -39,7 +39,7 @@ CTX_NAMES = (
     "context",
     "forceRerun",
 )
-_IN_LOOPS = ("item", "index", "iterationNo")
+LOOP_NAMES = ("item", "index", "iterationNo")
 
 
 def _references(model: Model) -> Iterator[tuple[Site, Reference]]:
@@ -150,12 +150,12 @@ def _check_ctx_path(
     if name == "attempt" and site.use != "binding":
         message = "`ctx.attempt` stands only in a `set` on an action or wait_event"
         yield finding(model, codes.MISPLACED_REFERENCE, reference.span, message)
-    if name in _IN_LOOPS and not _inside_loop(site.node):
+    if name in LOOP_NAMES and not inside_loop(site.node):
         message = f"`ctx.{name}` stands only inside a loop"
         yield finding(model, codes.MISPLACED_REFERENCE, reference.span, message)
 
 
-def _inside_loop(node: Node | None) -> bool:
+def inside_loop(node: Node | None) -> bool:
     while node is not None:
         if node.is_loop_body:
             return True

@@ -96,8 +96,9 @@ def _misfits(model: Model, site: Site, expr: Expr, wanted: Type, what: str) -> I
                     hint = did_you_mean(entry.key, [known.name for known in expected.fields])
                     yield finding(model, codes.UNKNOWN_FIELD, entry.key_span, message, hint)
         else:
-            yield from _misfit(model, current, types[id(current)], expected, name)
-            if not expected.nullable:
+            misfits = list(_misfit(model, current, types[id(current)], expected, name))
+            yield from misfits
+            if not expected.nullable and not misfits:
                 yield from check_null(model, site, current, types[id(current)], name)
 
 
@@ -269,6 +270,7 @@ def _check_binary(model: Model, expr: Binary, known: dict[int, Type]) -> Iterato
         case "+" | "-" | "*" | "//" | "%":
             yield from _check_integer(model, expr.left, known, expr.operator)
             yield from _check_integer(model, expr.right, known, expr.operator)
+            yield from _check_result(model, expr)
         case "and" | "or":
             yield from _check_truth(model, expr.left, left, f"`{expr.operator}`")
             yield from _check_truth(model, expr.right, right, f"`{expr.operator}`")
@@ -292,6 +294,22 @@ def _check_binary(model: Model, expr: Binary, known: dict[int, Type]) -> Iterato
                 yield from _check_never_in(model, expr, left, right.item)
         case "??":
             pass
+
+
+def _check_result(model: Model, expr: Binary) -> Iterator[Diagnostic]:
+    """Arithmetic that fails whatever happens: division by 0, literals past 64 bits."""
+    left, right = literal_value(expr.left), literal_value(expr.right)
+    if not isinstance(right, int) or isinstance(right, bool):
+        return
+    message = None
+    if expr.operator in ("//", "%"):
+        message = "division by 0 always fails" if right == 0 else None
+    elif isinstance(left, int) and not isinstance(left, bool):
+        results = {"+": left + right, "-": left - right, "*": left * right}
+        if not -(2**63) <= results[expr.operator] < 2**63:
+            message = "the result does not fit into 64 bits, so this always fails"
+    if message is not None:
+        yield finding(model, codes.ALWAYS_FAILS, expr.span, message)
 
 
 _SCALARS = {"int": "number", "number": "number", "string": "string", "bool": "bool"}

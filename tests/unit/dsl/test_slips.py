@@ -7,6 +7,10 @@ import pytest
 from dsl.parser import parse_text
 
 _ONLY_ACTIONS = "only an action has it: put it into the braces of the action"
+_BARE_K = (
+    "what the action gives is read as `ctx.task.k.output.…`,"
+    " its result code as `ctx.task.k.resultCode`"
+)
 _OF_K = "what the action gives is read as `ctx.task.k.{}`"
 
 # What was written, the part that is marked, and the hint.
@@ -91,7 +95,7 @@ SLIPS = [
     ("if true delay 3s { }", "delay", "only an action has one; put a `sleep` before this"),
     ("if true timeout 3s { }", "timeout", "put it into a `sequence { timeout … }` around this"),
     ("switch 1 limit 3 { default { } }", "limit", "`parallel` takes it"),
-    ("action k = a.b() set x = k", "k", "what the action gives is read as `ctx.task.k.output.…`"),
+    ("action k = a.b() set x = k", "k", _BARE_K),
     ("action k = a.b(n: k.output.n)", "k", _OF_K.format("output.n")),
     ("action k = a.b(n: k.n)", "k", _OF_K.format("output.n")),
     ('action k = a.b(n: "is ${k.resultCode}")', "k", _OF_K.format("resultCode")),

@@ -107,7 +107,7 @@ class Lexer:
         last = tokens[-1].end if tokens else 0
         first = not tokens or (last < start and "\n" in self.text[last:start])
         text = self.text[start:end]
-        broken = broken or self._after_stray
+        broken = broken or (self._after_stray and not first)
         self._after_stray = False
         tokens.append(Token(type_, text, start, end, value, first, inside, broken))
         return end

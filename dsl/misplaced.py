@@ -79,12 +79,16 @@ class Misplaced:
         word = self._tokens[i].type
         if word not in ACTION_ATTRIBUTES | HEAD_ATTRIBUTES:
             return None
+        if word == "parallel" and self._tokens[i].first:
+            return None  # the node
         if self._machine.accepts("INT") and not self._machine.accepts("+"):
             return None  # a value is missing before it
+        if self._machine.accepts(")") or self._machine.accepts("]"):
+            return None  # a bracket is
         owner = self._owner()
         if owner == "action" and word in ACTION_ATTRIBUTES and self._machine.accepts("{"):
             message = f"the `{word}` of an action stands in its braces"
-            return self._slip(i, message, f"write `{{ {word} … }}`", ("{",), i)
+            return self._slip(i, message, f"write `{{ {word} … }}`", (), self._after_line(i))
         return self._none_of(i, owner, word, self._after_values(i))
 
     def _attribute_as_key(self, i: int) -> Slip | None:
@@ -94,7 +98,7 @@ class Misplaced:
             return None
         if self._tokens[i - 2].type not in ("sequence", "parallel"):
             return None
-        return self._none_of(i - 1, self._tokens[i - 2].type, before.type, i + 1)
+        return self._none_of(i - 1, self._tokens[i - 2].type, before.type, self._after_values(i))
 
     def _none_of(self, i: int, owner: str, word: str, resume: int) -> Slip:
         message = f"{_ARTICLES.get(owner, 'a')} `{owner}` has no `{word}`"
@@ -121,6 +125,13 @@ class Misplaced:
         k = i + 1
         while self._tokens[k].type in _VALUES or self._is_code(k):
             k += 1
+        return k
+
+    def _after_line(self, i: int) -> int:
+        """Behind all attributes that follow on the line."""
+        k = self._after_values(i)
+        while self._tokens[k].type in ACTION_ATTRIBUTES and not self._tokens[k].first:
+            k = self._after_values(k)
         return k
 
     def _is_code(self, k: int) -> bool:

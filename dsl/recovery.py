@@ -24,9 +24,10 @@ from dsl.source import Span
 from dsl.tokens import Brackets, Token
 
 _RESERVED = frozenset(("call", "succeed", "compensate"))
-_INSERTABLE = ("=", ":", ",", ")", "]", "(", ".")
+_INSERTABLE = ("=", ":", ",", ")", "]", "(", ".", "on", "in")
 _DECLARATIONS = frozenset(("@input_decl", "@output_decl"))
 _MOST_TRIES = 4
+_ENDS = frozenset(("{", "}", ")", "]", ","))
 _CLOSING = frozenset((")", "]", "}"))
 _BRACKETS = frozenset(("(", "[", "{", "${", "TEMPLATE_START"))
 
@@ -124,19 +125,25 @@ class Recovery:
     ) -> None:
         """Reports unless the place was reported already, by the lexer or just before."""
         near = self._tokens[max(0, i - 1) : i + 1]
+        at_line = self._tokens[i].first and self._tokens[i].type != "$END"
+        if at_line and not self._machine.accepts("INT"):
+            near = near[-1:]  # the value before it was complained about, and is one
         if i > self._reported_at and not any(token.broken for token in near):
             self._reporter.report(code, message, span, hint, labels)
-        self._reported_at = i
+        # What is wrong before the first token of a line says nothing of that token.
+        is_before = self._tokens[i].first and span.end <= self._tokens[i].start
+        self._reported_at = i - 1 if is_before else i
 
     def _unexpected(self, i: int) -> int | None:
         token = self._tokens[i]
         accepted = self._machine.accepted()
         expected = phrase_expected(accepted)
-        if token.first and i > 0 and _lacks_something(accepted):
+        if i > 0 and _is_at_end(token) and _lacks_something(accepted):
             end = self._tokens[i - 1].end
             after = phrase_found(self._tokens[i - 1])
             message = f"expected {expected} after {after}, found {phrase_found(token)}"
             self._report(i, codes.UNEXPECTED, message, Span(end, end), self._hint(i))
+            return self._leave_out(i, is_sound=token.first)
         else:
             message = f"expected {expected}, found {phrase_found(token)}"
             self._report(i, codes.UNEXPECTED, message, span_of(token), self._hint(i))
@@ -275,6 +282,10 @@ class Recovery:
             ahead = () if following.first else (following.type,)
             if not self._machine.accepts(sign, token.type, *ahead):
                 continue
+            if sign == "in" and (self._machine.accepts("+") or self._machine.accepts("INT")):
+                continue  # a comparison, or a value: what is missing there is unknown
+            if sign == "on" and self._machine.accepted() != {"on"}:
+                continue  # a name
             if sign in "(." and before.type not in ("NAME", "ACTION_NAME", "var", "ctx"):
                 continue
             message = f"expected {type_phrase(sign)} after {phrase_found(before)}"
@@ -302,14 +313,16 @@ class Recovery:
 
     # --- leaving a statement out
 
-    def _leave_out(self, i: int) -> int | None:
+    def _leave_out(self, i: int, *, is_sound: bool = False) -> int | None:
+        """Leaves out the statement that ends at token `i`; `is_sound`: the token may begin one."""
         self._settle(i)
         height: int | None = self._machine.context_height(len(self._machine.values))
         while height is not None:
             dropped = self._machine.values[height:]
             begins = dropped[0].type if dropped and isinstance(dropped[0], Token) else None
             self._machine.pop_to(height)
-            found = self._find_next(i, begins, self._end_of_dropped(dropped, i))
+            start = self._end_of_dropped(dropped, i)
+            found = self._find_next(i - is_sound, begins, start)
             if found is not None:
                 return found
             height = self._machine.context_height(height - 1)
@@ -368,6 +381,8 @@ class Recovery:
             return k > refused and (known or self._slips.begins(k))
         if not token.type.islower() or following in (":", "=", ","):
             return False
+        if token.type == "else" and k == refused + 1:
+            return True  # right behind what was left out, so it is no part of it
         return self._machine.accepts(token.type)
 
     def _head_for(self, k: int, begins: str | None) -> tuple[str, ...] | None:
@@ -419,9 +434,14 @@ class Recovery:
         return None if innermost is None else self._brackets.closer_of.get(innermost)
 
 
+def _is_at_end(token: Token) -> bool:
+    """Whether what stands before a token ends there: what is missing is missing before it."""
+    return token.first or token.type in _ENDS
+
+
 def _lacks_something(accepted: set[str]) -> bool:
     """Whether a value or a sign is missing before the refused token, rather than that is wrong."""
-    if accepted >= {"INT", "STRING", "null"}:
+    if accepted >= {"INT", "STRING", "null"} or accepted >= {"INT", "-"}:
         return True
     signs = {t for t in accepted - OPERATORS if t not in HIDDEN}
     return len(signs) <= 3 and not any(t.islower() for t in signs)

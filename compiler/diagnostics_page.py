@@ -44,8 +44,12 @@ no join can name a branch that is not there; bodies are nested, so graphs have n
 reference stands in a placeholder, so text around a condition is a type error (WF212). Left out as
 matters of taste: missing descriptions, line width and indentation (`wf fmt` writes them), a
 `parallel` with one branch, unnamed nodes whose keys change when a node is inserted before them.
-Left out because a file alone cannot know: events that nobody sends, secrets in literals, sizes of
-payloads.
+An `if` with two equal branches could hold no action, for keys are unique. An action whose output is
+not read is no finding: most are run for what they do. Two waits for one event type in different
+branches may well be meant: each event goes to the one that waits longest. A `lease` may be longer
+than a `timeout`, which ends the attempt on its own. Left out because a file alone cannot know:
+events that nobody sends, secrets in literals, sizes of payloads, conditions that only data makes
+constant.
 """
 
 

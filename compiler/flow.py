@@ -7,7 +7,7 @@ fails contributes nothing to what is after it. Undoing goes by a log, so no set 
 
 The walk is a stack of generators, one per open node: a node yields the child to be walked next.
 A reference under `??` or `defined` may find nothing, so it is never noted; `defined(var.x)` in a
-condition is a fact where the condition holds.
+condition is a fact where the condition holds. What is surely not null goes along in `Settled`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,21 @@ from dataclasses import dataclass, field
 from compiler import attributes as written
 from compiler.expressions import literal_value, step_key, task_key
 from compiler.guards import Fact, Guards, guards_of
+from compiler.infer import types_at
 from compiler.model import Model, Node, Site, Use, Variable
-from dsl.nodes import BareKey, Fail, If, Parallel, Reference, Repeat, While
+from compiler.settled import Outcome, Settled
+from dsl.nodes import (
+    BareKey,
+    Fail,
+    Foreach,
+    If,
+    ListExpr,
+    Parallel,
+    Reference,
+    Repeat,
+    WaitEvent,
+    While,
+)
 
 Walk = Iterator[Node]
 
@@ -33,6 +46,8 @@ class Reading:
     reference: Reference | BareKey
     what: Variable | Node
     never: bool
+    timed_out: bool = False
+    """Whether it is the output of a wait whose time may be over: then it has none."""
 
 
 @dataclass(slots=True, eq=False)
@@ -43,13 +58,27 @@ class FlowResult:
     condition."""
     failing: set[int] = field(default_factory=set)
     """The indexes of nodes that never succeed."""
+    settled: set[int] = field(default_factory=set)
+    """The ids of references that are surely not null."""
+    evaluated: set[int] = field(default_factory=set)
+    """The ids of the expressions that some way leads to."""
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """What a path that gets to its end has added."""
+
+    definite: list[Fact]
+    settled: Outcome
 
 
 def analyse(model: Model) -> FlowResult:
     """Walks a workflow once and returns what may be missing, and what is never reached."""
-    flow = _Flow(model)
-    flow.run()
-    return flow.result
+    if model.flow is None:
+        flow = _Flow(model)
+        flow.run()
+        model.flow = flow.result
+    return model.flow
 
 
 class _Facts:
@@ -85,6 +114,7 @@ class _Flow:
         self._model = model
         self._definite = _Facts()
         self._possible = _Facts()
+        self._settled = Settled(model)
         self._dead = False
         self._sites: dict[int, list[Site]] = {}
         self._outputs: list[Site] = []
@@ -132,6 +162,8 @@ class _Flow:
         for site in self._sites.get(node.index, ()):
             if site.use in ("initial", "default"):
                 self._read(site)
+                if site.use == "initial":
+                    self._write(site)
         match node.type:
             case "SEQUENCE":
                 yield from self._sequence(node)
@@ -141,11 +173,15 @@ class _Flow:
                 yield from self._if(node)
             case "SWITCH":
                 self._evaluate(node, "subject")
+                for site in self._sites.get(node.index, ()):
+                    if site.use == "subject":
+                        self._settled.assume(self._settled.asked_by(site))
                 yield from self._branches(node, node.children)
             case "REPEAT" | "WHILE" | "FOREACH":
                 yield from self._loop(node)
             case "ACTION":
                 self._evaluate(node, "argument")
+                self._settled.forget([node.key])
                 self._complete(node)
             case "WAIT_EVENT":
                 yield from self._wait(node)
@@ -163,7 +199,7 @@ class _Flow:
             self._dead = True
             return
         handlers = {c.edge: c for c in node.children if c.edge in ("ON_ERROR", "FINALLY")}
-        before = self._definite.mark()
+        before = self._mark()
         yield from self._in_a_row(node)
         self._complete(node)
         self._evaluate(node, "collect")
@@ -173,6 +209,7 @@ class _Flow:
         outcomes = [self._outcome(before)]
         if on_error is not None:
             self._dead = False
+            self._settled.forget_inside(node)
             yield on_error
             outcomes.append(self._outcome(before))
         if finally_ is None:
@@ -180,13 +217,14 @@ class _Flow:
             return
         # Whatever failed, `finally` runs, so it may count on nothing of the body.
         self._dead = False
+        self._settled.forget_inside(node)
         yield finally_
         outcome = self._outcome(before)
         self._merge(outcomes)
         if outcome is None:
             self._dead = True
         else:
-            self._definite.add(outcome)
+            self._follow(outcome)
 
     def _in_a_row(self, node: Node) -> Walk:
         previous: Node | None = None
@@ -206,15 +244,25 @@ class _Flow:
         for site in self._sites.get(node.index, ()):
             if site.use in ("binding", "set"):
                 self._read(site)
+                self._write(site)
                 if site.target in self._tracked:
                     assert site.target is not None
                     self._definite.add([site.target])
                     self._possible.add([site.target])
 
+    def _write(self, site: Site) -> None:
+        variable = site.target
+        if variable is None or not variable.type.nullable:
+            return
+        nullable = not isinstance(site.expr, BareKey) and (
+            types_at(self._model, site)[id(site.expr)].nullable
+        )
+        self._settled.write(variable, self._settled.gives_value(site.expr, nullable))
+
     def _parallel(self, node: Node) -> Walk:
         self._possible.add(self._written_inside(node))
         self._possible.add(self._tasks_inside(node))
-        before = self._definite.mark()
+        before = self._mark()
         outcomes = []
         for child in node.children:
             self._dead = False
@@ -225,10 +273,12 @@ class _Flow:
         needed = written.join_count(node.statement.attributes)
         if needed is not None and needed < len(outcomes):
             self._dead = sum(outcome is not None for outcome in outcomes) < needed
+            self._settled.forget_inside(node)
             return
         for outcome in outcomes:
             self._dead = self._dead or outcome is None
-            self._definite.add(outcome or ())
+            if outcome is not None:
+                self._follow(outcome)
 
     def _if(self, node: Node) -> Walk:
         assert isinstance(node.statement, If)
@@ -237,13 +287,17 @@ class _Flow:
         branches: list[Node | None] = [None, None]
         for child in node.children:
             branches[0 if child.edge == "THEN" else 1] = child
-        before, possible = self._definite.mark(), self._possible.mark()
+        before, possible = self._mark(), self._possible.mark()
         outcomes, seen = [], []
+        asked = [p for s in self._sites.get(node.index, ()) for p in self._settled.asked_by(s)]
         for branch, holds in zip(branches, (True, False), strict=True):
             self._dead = constant is not None and constant is not holds
             if branch is not None and self._dead:
                 self.result.unreachable.append((branch, None))
-            elif branch is not None:
+            else:
+                shown = self._settled.shown_by(node.statement.condition, holds)
+                self._settled.assume([*asked, *shown])
+            if branch is not None and not self._dead:
                 facts = guards.when(holds)
                 self._definite.add(facts)
                 self._possible.add(facts)
@@ -255,7 +309,7 @@ class _Flow:
 
     def _branches(self, node: Node, branches: list[Node]) -> Walk:
         """Walks branches of which exactly one is taken: no case and no default is a failure."""
-        before, possible = self._definite.mark(), self._possible.mark()
+        before, possible = self._mark(), self._possible.mark()
         outcomes, seen = [], []
         for branch in branches:
             self._dead = False
@@ -270,7 +324,8 @@ class _Flow:
         self._evaluate(node, "collection")
         self._evaluate(node, "count")
         constant, guards = _loop_constant(node), Guards()
-        before, possible = self._definite.mark(), self._possible.mark()
+        self._settled.forget_inside(node)
+        before, possible = self._mark(), self._possible.mark()
         self._possible.add(variable for variable in inside if not node.holds(variable.owner))
         if node.type == "WHILE":
             mark = self._possible.mark()
@@ -278,6 +333,7 @@ class _Flow:
             guards = self._evaluate(node, "condition")
             self._possible.undo(mark)
             self._definite.add(guards.when(True))
+            self._settle_loop(node, holds=True)
         body = next(iter(node.children), None)
         if body is not None and constant is False:
             self.result.unreachable.append((body, None))
@@ -287,17 +343,24 @@ class _Flow:
         runs = constant is True and node.type == "REPEAT"
         outcome = self._outcome(before)
         self._dead = runs and outcome is None
-        if runs:
-            self._definite.add(outcome or ())
+        if runs and outcome is not None:
+            self._follow(outcome)
         if self._dead:
             return
+        if node.type == "WHILE":
+            self._settle_loop(node, holds=False)
         collected = self._collected.get(node.index, ())
         self._definite.add([*collected, *guards.when(False)])
         self._possible.add(collected)
 
+    def _settle_loop(self, node: Node, *, holds: bool) -> None:
+        assert isinstance(node.statement, While)
+        self._settled.assume(self._settled.shown_by(node.statement.condition, holds))
+
     def _wait(self, node: Node) -> Walk:
         self._evaluate(node, "correlate")
-        before = self._definite.mark()
+        self._settled.forget([node.key])
+        before = self._mark()
         self._complete(node)
         if not node.children:
             return
@@ -309,20 +372,29 @@ class _Flow:
 
     # --- state ---
 
-    def _outcome(self, mark: int) -> list[Fact] | None:
+    def _mark(self) -> tuple[int, int]:
+        return self._definite.mark(), self._settled.mark()
+
+    def _outcome(self, mark: tuple[int, int]) -> _End | None:
         """Takes back what a path added and returns it; None for a path that does not get here."""
-        added = self._definite.undo(mark)
-        outcome = None if self._dead else added
+        end = _End(self._definite.undo(mark[0]), self._settled.take_back(mark[1]))
+        outcome = None if self._dead else end
         self._dead = False
         return outcome
 
-    def _merge(self, outcomes: list[list[Fact] | None]) -> None:
+    def _follow(self, outcome: _End) -> None:
+        """Goes on after a path that was surely taken."""
+        self._definite.add(outcome.definite)
+        self._settled.follow(outcome.settled)
+
+    def _merge(self, outcomes: list[_End | None]) -> None:
         """Goes on with what every path has, of those that get here."""
         alive = [outcome for outcome in outcomes if outcome is not None]
         self._dead = not alive
         if alive:
-            common = set(alive[0]).intersection(*alive[1:])
-            self._definite.add(fact for fact in alive[0] if fact in common)
+            common = set(alive[0].definite).intersection(*(end.definite for end in alive[1:]))
+            self._definite.add(fact for fact in alive[0].definite if fact in common)
+            self._settled.merge([end.settled for end in alive])
 
     def _written_inside(self, node: Node) -> list[Variable]:
         first = bisect_left(self._writes, node.index, key=_index_of)
@@ -345,6 +417,8 @@ class _Flow:
         return guards
 
     def _read(self, site: Site) -> Guards:
+        self.result.evaluated.add(id(site.expr))
+        self.result.settled.update(self._settled.read(site))
         if isinstance(site.expr, BareKey):
             task = self._tasks.get(site.expr.name)
             if task is not None:
@@ -363,6 +437,10 @@ class _Flow:
                 what = self._tasks.get(task_key(reference) or "")
             if what is not None:
                 self._note(site, reference, what)
+            if isinstance(what, Node) and what in self._definite and _may_lack_output(what):
+                asked = id(reference) in self.result.settled
+                if step_key(reference, 2) == "output" and not asked:
+                    self.result.readings.append(Reading(site, reference, what, False, True))
         return guards
 
     def _note(self, site: Site, reference: Reference | BareKey, what: Variable | Node) -> None:
@@ -384,6 +462,11 @@ def _is_tracked(variable: Variable) -> bool:
     return variable.kind == "set" or (variable.kind == "var" and variable.initial is None)
 
 
+def _may_lack_output(task: Node) -> bool:
+    """Whether a task may succeed without an output: a wait that runs a body instead."""
+    return isinstance(task.statement, WaitEvent) and bool(task.children)
+
+
 def _constant(condition: object) -> bool | None:
     """Returns the truth of a condition that is a literal."""
     if isinstance(condition, BareKey):
@@ -402,4 +485,7 @@ def _loop_constant(node: Node) -> bool | None:
         return None if count is None else count > 0
     if isinstance(statement, While):
         return _constant(statement.condition)
+    if isinstance(statement, Foreach):
+        empty = isinstance(statement.collection, ListExpr) and not statement.collection.items
+        return False if empty else None
     return None

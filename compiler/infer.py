@@ -12,7 +12,7 @@ from typing import assert_never
 
 from compiler.attributes import find
 from compiler.expressions import NOT_LITERAL, literal_value, post_order, step_key, task_key
-from compiler.model import Model, Node, Site
+from compiler.model import Model, Node, Site, Target, Variable
 from compiler.type_model import ANY, Field, Type
 from dsl.nodes import (
     Action,
@@ -232,6 +232,41 @@ def type_loop_variables(model: Model) -> None:
                 _give_type(node, statement.index.text, INT)
         elif isinstance(statement, Repeat) and statement.counter is not None:
             _give_type(node, statement.counter.text, INT)
+
+
+def type_set_variables(model: Model) -> None:
+    """Gives variables that only `set` declares the type that all of their values have.
+
+    In the order of the text: what is not known by then stays `ANY`, and so does one whose values
+    have several types. Of objects only that they are objects is kept, of lists the scalar items:
+    values may have more than the expression shows.
+    """
+    written: dict[Variable, list[Target]] = {}
+    for target in model.targets:
+        if target.variable.kind == "set":
+            written.setdefault(target.variable, []).append(target)
+    for variable, targets in written.items():
+        types = [_value_type(model, target) for target in targets]
+        first = replace(types[0], nullable=False)
+        if all(replace(known, nullable=False) == first for known in types):
+            variable.type = replace(first, nullable=any(known.nullable for known in types))
+
+
+def _value_type(model: Model, target: Target) -> Type:
+    if target.kind == "collect":
+        return Type("list")
+    known = _kept(type_of(model, target.binding.value, target.node))
+    if known.base == "list":
+        item = None if known.item is None else _kept(known.item)
+        return replace(known, item=item if item is not None and item.base in _SCALARS else None)
+    return known
+
+
+def _kept(known: Type) -> Type:
+    return replace(known, fields=None) if known.base == "object" else known
+
+
+_SCALARS = ("string", "int", "number", "bool")
 
 
 def _give_type(body: Node, name: str, known: Type) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from compiler.attributes import find, literal_integer
 from compiler.catalog import CatalogAction
@@ -27,6 +27,9 @@ from dsl.nodes import (
     Workflow,
 )
 from dsl.source import SourceFile, Span
+
+if TYPE_CHECKING:
+    from compiler.flow import FlowResult
 
 MAX_NESTING = 512
 
@@ -210,6 +213,8 @@ class Model:
     """By `id` of a site's expression: the types of its parts, once loop variables have theirs."""
     resolved: dict[int, Variable | None] = field(default_factory=dict)
     """By `id` of a `var` reference: its variable, or None when there is no such name."""
+    flow: FlowResult | None = None
+    """What `flow.analyse` found, once it was asked for."""
 
     @property
     def root(self) -> Node:

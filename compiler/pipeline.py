@@ -18,7 +18,7 @@ from compiler.catalog import CatalogResult, discover_catalogs, load_catalog
 from compiler.checks import CHECKS
 from compiler.checks.finding import finding
 from compiler.checks.support import not_yet
-from compiler.infer import type_loop_variables
+from compiler.infer import type_loop_variables, type_set_variables
 from compiler.model import Model
 from compiler.silence import silence
 from compiler.supported import NOT_YET
@@ -163,6 +163,7 @@ class _Check:
         model = build_model(workflow, source, types, self._catalog.actions, imported)
         model.catalog = self._state
         type_loop_variables(model)
+        type_set_variables(model)
         return model
 
     def _check_names(

@@ -205,16 +205,33 @@ _BASES: dict[str, Base] = {
     "object": "object",
     "array": "list",
 }
-_UNMODELLED = ("$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not", "if", "const")
+_UNMODELLED = ("$dynamicRef", "allOf", "anyOf", "oneOf", "not", "if")
+_NAMED = {"$defs", "definitions"}
 
 
-def from_schema(schema: object, depth: int = 0) -> Type:
-    """Returns what the model can say of a JSON Schema; `any` where it cannot."""
-    if not isinstance(schema, dict) or depth > MAX_TYPE_DEPTH:
+def from_schema(schema: object) -> Type:
+    """Returns what the model can say of a JSON Schema; `any` where it cannot.
+
+    `$ref` is followed inside the schema only (`#/$defs/name`): nothing is ever fetched. A schema
+    that contains itself is `any` from its second time on.
+    """
+    return _from_schema(schema, schema, (), [MAX_TYPE_ROWS])
+
+
+def _from_schema(schema: object, root: object, open_: tuple[str, ...], left: list[int]) -> Type:
+    # The nesting is bounded here, so this recursion is, too; `left` counts what may still be made.
+    left[0] -= 1
+    if not isinstance(schema, dict) or len(open_) > MAX_TYPE_DEPTH or left[0] < 0:
         return ANY
+    if "$ref" in schema:
+        return _referred(schema, root, open_, left)
     if any(word in schema for word in _UNMODELLED):
         return ANY
+    if "const" in schema:
+        return _from_values([schema["const"]])
     names = schema.get("type", "object" if "properties" in schema else None)
+    if names is None and isinstance(schema.get("enum"), list):
+        return _from_values(schema["enum"])
     names = [names] if isinstance(names, str) else names
     if not isinstance(names, list):
         return ANY
@@ -223,13 +240,46 @@ def from_schema(schema: object, depth: int = 0) -> Type:
     if len(others) != 1 or others[0] not in _BASES:
         return ANY
     base = _BASES[others[0]]
+    inner = (*open_, "")
     return Type(
         base,
         nullable=nullable,
         enum=_string_enum(schema, base),
-        fields=_schema_fields(schema, depth) if base == "object" else None,
-        item=from_schema(schema["items"], depth + 1) if "items" in schema else None,
+        fields=_schema_fields(schema, root, inner, left) if base == "object" else None,
+        item=_from_schema(schema["items"], root, inner, left) if "items" in schema else None,
     )
+
+
+def _referred(
+    schema: dict[str, Any], root: object, open_: tuple[str, ...], left: list[int]
+) -> Type:
+    """The type that a local `$ref` leads to, when nothing else narrows it."""
+    reference = schema["$ref"]
+    beside = schema.keys() - {"$ref", "description", "title", "$comment", "default"} - _NAMED
+    if beside or not isinstance(reference, str) or not reference.startswith("#/"):
+        return ANY
+    if reference in open_:
+        return ANY
+    target = root
+    for step in reference[2:].split("/"):
+        step = step.replace("~1", "/").replace("~0", "~")
+        if not isinstance(target, dict) or step not in target:
+            return ANY
+        target = target[step]
+    return _from_schema(target, root, (*open_, reference), left)
+
+
+def _from_values(values: list[Any]) -> Type:
+    """The type of values that are written out: all strings, perhaps null among them."""
+    words = [value for value in values if value is not None]
+    nullable = len(words) < len(values)
+    if words and all(isinstance(value, str) for value in words):
+        return Type("string", nullable=nullable, enum=tuple(words))
+    if words and all(isinstance(value, bool) for value in words):
+        return Type("bool", nullable=nullable)
+    if words and all(isinstance(value, int) and not isinstance(value, bool) for value in words):
+        return Type("int", nullable=nullable)
+    return ANY
 
 
 def _string_enum(schema: dict[str, Any], base: Base) -> tuple[str, ...] | None:
@@ -239,7 +289,9 @@ def _string_enum(schema: dict[str, Any], base: Base) -> tuple[str, ...] | None:
     return tuple(value for value in values if isinstance(value, str))
 
 
-def _schema_fields(schema: dict[str, Any], depth: int) -> tuple[Field, ...] | None:
+def _schema_fields(
+    schema: dict[str, Any], root: object, open_: tuple[str, ...], left: list[int]
+) -> tuple[Field, ...] | None:
     """Returns the fields of an object schema, or None when it is open to others."""
     properties = schema.get("properties")
     if not isinstance(properties, dict) or "patternProperties" in schema:
@@ -248,6 +300,6 @@ def _schema_fields(schema: dict[str, Any], depth: int) -> tuple[Field, ...] | No
         return None
     required = schema.get("required", [])
     return tuple(
-        Field(name, name not in required, from_schema(child, depth + 1))
+        Field(name, name not in required, _from_schema(child, root, open_, left))
         for name, child in properties.items()
     )

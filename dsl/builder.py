@@ -86,6 +86,10 @@ def _role(children: Children, role: str) -> _Role | None:
     return next((c for c in children if isinstance(c, _Role) and c.role == role), None)
 
 
+def _braced(attribute: nodes.Attribute) -> str:
+    return f"`{{ {attribute.name.text} … }}`"
+
+
 def _span_of(item: Any) -> Span:
     return Span(item.start, item.end) if isinstance(item, Token) else cast("Span", item.span)
 
@@ -157,18 +161,23 @@ class Builder:
 
     def _check_head_first(self, items: list[Any]) -> None:
         first: Any = None
+        before: Any = None
         for item in items:
             if isinstance(item, _STATEMENTS):
                 first = first or item
             elif first is not None and not isinstance(item, _Role):
+                hint = "move it up"
+                if isinstance(item, nodes.Attribute) and isinstance(before, nodes.Action):
+                    hint = f"move it up; that of an action stands in its braces: {_braced(item)}"
                 self._fault(
                     codes.LATE_HEAD,
                     f"{_what(item)} must stand before the first node",
                     _span_of(item),
-                    "move it up",
+                    hint,
                     first,
                     "the first node",
                 )
+            before = item
 
     def _description(self, items: Iterable[Any]) -> str | None:
         found = _all(items, _Description)
@@ -284,7 +293,10 @@ class Builder:
         for item in body.items:
             if isinstance(item, (_Description, nodes.Attribute)):
                 message = f"{_what(item)} cannot stand here"
-                self._fault(codes.MISPLACED, message, item.span, "it belongs to a node's own body")
+                hint = "it belongs to a node's own body"
+                if isinstance(item, nodes.Attribute):
+                    hint = f"put it into a `sequence` in here: `sequence {_braced(item)[1:]}"
+                self._fault(codes.MISPLACED, message, item.span, hint)
         return _to_block(body)
 
     def _owned(self, body: _Body, header: Children) -> dict[str, Any]:

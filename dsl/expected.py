@@ -32,7 +32,7 @@ OPERATORS = frozenset(
     ("??", "or", "and", "==", "!=", "<", "<=", ">", ">=", "in", "+", "-", "*", "//", "%", ".", "[")
 )
 ROOT_WORDS = frozenset(("var", "ctx", "out", "code", "event"))
-_ACTION_ATTRIBUTES = frozenset(
+ACTION_ATTRIBUTES = frozenset(
     (
         "retry",
         "lease",
@@ -51,7 +51,7 @@ _ACTION_ATTRIBUTES = frozenset(
         "idempotent",
     )
 )
-_HEAD_ATTRIBUTES = frozenset(
+HEAD_ATTRIBUTES = frozenset(
     (
         *("timeout", "limit", "join", "keep_going", "max", "keep", "parallel", "batch"),
         *("tolerate", "reuse"),
@@ -82,12 +82,12 @@ def phrase_expected(accepted: AbstractSet[str]) -> str:
     if rest >= STATEMENT_WORDS and not rest >= _NAME_SIGN:
         phrases += ["a declaration", "a statement"] if "input" in rest else ["a statement"]
         rest -= _BODY_WORDS | {"type", "input", "output", "on"}
-    if rest >= _ACTION_ATTRIBUTES and not rest >= _NAME_SIGN:
+    if rest >= ACTION_ATTRIBUTES and not rest >= _NAME_SIGN:
         phrases.append("an attribute such as `timeout` or `retry`")
-        rest -= _ACTION_ATTRIBUTES
-    if rest >= _HEAD_ATTRIBUTES and not rest >= _NAME_SIGN:
+        rest -= ACTION_ATTRIBUTES
+    if rest >= HEAD_ATTRIBUTES and not rest >= _NAME_SIGN:
         phrases.append("an attribute such as `timeout` or `max`")
-        rest -= _HEAD_ATTRIBUTES
+        rest -= HEAD_ATTRIBUTES
     if rest >= ROOT_WORDS and not rest >= _NAME_SIGN:
         phrases.append("a reference")
         rest -= ROOT_WORDS | {"${"}

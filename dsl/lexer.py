@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 
 from dsl import codes
-from dsl.literals import duration_milliseconds, is_duration, number_value
+from dsl.literals import duration_milliseconds, is_duration, meant_duration, number_value
 from dsl.plain import plain
 from dsl.strings import StringLexer
 from dsl.tokens import Token
@@ -107,7 +107,7 @@ class Lexer:
         last = tokens[-1].end if tokens else 0
         first = not tokens or (last < start and "\n" in self.text[last:start])
         text = self.text[start:end]
-        broken = broken or self._after_stray
+        broken = broken or (self._after_stray and not first)
         self._after_stray = False
         tokens.append(Token(type_, text, start, end, value, first, inside, broken))
         return end
@@ -162,6 +162,10 @@ class Lexer:
             self.report(codes.BAD_LITERAL, found, start, end, None)
             return self.add("DURATION", start, end, value=0, broken=True)
         value = number_value(written, self._minus_stands_before())
+        if isinstance(value, str) and (meant := meant_duration(written)):
+            message = "durations are written like 500ms, 30s or 1h30m"
+            self.report(codes.BAD_LITERAL, message, start, end, f"write `{meant}`")
+            return self.add("DURATION", start, end, value=0, inside=inside, broken=True)
         if isinstance(value, str):
             self.report(codes.BAD_LITERAL, value, start, end, None)
             return self.add("INT", start, end, value=0, inside=inside, broken=True)

@@ -21,6 +21,42 @@ def is_duration(text: str) -> bool:
     return _DURATION.fullmatch(text) is not None
 
 
+_MEANT_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)([A-Za-z]+)")
+_OTHER_UNITS = {
+    **dict.fromkeys(("ms", "msec", "msecs", "millis", "millisecond", "milliseconds"), 1),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1_000),
+    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), 60_000),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3_600_000),
+    **dict.fromkeys(("d", "day", "days"), 86_400_000),
+    **dict.fromkeys(("w", "week", "weeks"), 7 * 86_400_000),
+}
+
+
+def meant_duration(text: str) -> str | None:
+    """Returns how a duration is written that has units of other languages: `5sec` is `5s`."""
+    if len(text) > 60 or _MEANT_PART.sub("", text):
+        return None
+    total = Decimal(0)
+    for count, unit in _MEANT_PART.findall(text):
+        if unit.lower() not in _OTHER_UNITS:
+            return None
+        total += Decimal(count) * _OTHER_UNITS[unit.lower()]
+    if not text or not 0 < total <= _MAX_INTEGER or total != int(total):
+        return None
+    return _written_duration(int(total))
+
+
+def _written_duration(total: int) -> str:
+    """One unit where one will do, such as `90s`; else several."""
+    for unit in ("d", "h", "m", "s"):
+        count, rest = divmod(total, _UNIT_MILLISECONDS[unit])
+        if count and not rest:
+            return f"{count}{unit}"
+        if count and (parts := _written_duration(rest)):
+            return f"{count}{unit}{parts}"
+    return f"{total}ms"
+
+
 def duration_milliseconds(text: str) -> int | str:
     """Returns the milliseconds of a duration, or what is wrong with it."""
     if len(text) > 60:

@@ -17,15 +17,17 @@ from dsl import codes
 from dsl.diagnostics import Label
 from dsl.expected import HIDDEN, OPERATORS, ROOT_WORDS, phrase_expected, phrase_found, type_phrase
 from dsl.machine import Machine
-from dsl.plain import plain
-from dsl.slips import Slip, Slips
+from dsl.meant import Meant
+from dsl.slip import Slip, span_of
+from dsl.slips import Slips
 from dsl.source import Span
 from dsl.tokens import Brackets, Token
 
 _RESERVED = frozenset(("call", "succeed", "compensate"))
-_INSERTABLE = ("=", ":", ",", ")", "]", "(", ".")
+_INSERTABLE = ("=", ":", ",", ")", "]", "(", ".", "on", "in")
 _DECLARATIONS = frozenset(("@input_decl", "@output_decl"))
 _MOST_TRIES = 4
+_ENDS = frozenset(("{", "}", ")", "]", ","))
 _CLOSING = frozenset((")", "]", "}"))
 _BRACKETS = frozenset(("(", "[", "{", "${", "TEMPLATE_START"))
 
@@ -77,6 +79,7 @@ class Recovery:
         self._brackets = brackets
         self._reporter = reporter
         self._slips = Slips(machine, tokens, brackets)
+        self._meant = Meant(tokens)
         self._reported_at = -1
         self._last = -1
         self._tries = 0
@@ -97,7 +100,7 @@ class Recovery:
             return self._placeholder(i)
         if token.type == "NAME" and token.text in _RESERVED and self._statement_expected():
             message = f"`{token.text}` is reserved for a later version of the language"
-            self._report(i, codes.RESERVED_WORD, message, _span(token))
+            self._report(i, codes.RESERVED_WORD, message, span_of(token))
             return self._leave_out(i)
         if slip := self._slips.find(i):
             return self._mend_slip(i, slip)
@@ -122,22 +125,28 @@ class Recovery:
     ) -> None:
         """Reports unless the place was reported already, by the lexer or just before."""
         near = self._tokens[max(0, i - 1) : i + 1]
+        at_line = self._tokens[i].first and self._tokens[i].type != "$END"
+        if at_line and not self._machine.accepts("INT"):
+            near = near[-1:]  # the value before it was complained about, and is one
         if i > self._reported_at and not any(token.broken for token in near):
             self._reporter.report(code, message, span, hint, labels)
-        self._reported_at = i
+        # What is wrong before the first token of a line says nothing of that token.
+        is_before = self._tokens[i].first and span.end <= self._tokens[i].start
+        self._reported_at = i - 1 if is_before else i
 
     def _unexpected(self, i: int) -> int | None:
         token = self._tokens[i]
         accepted = self._machine.accepted()
         expected = phrase_expected(accepted)
-        if token.first and i > 0 and _lacks_something(accepted):
+        if i > 0 and _is_at_end(token) and _lacks_something(accepted):
             end = self._tokens[i - 1].end
             after = phrase_found(self._tokens[i - 1])
             message = f"expected {expected} after {after}, found {phrase_found(token)}"
             self._report(i, codes.UNEXPECTED, message, Span(end, end), self._hint(i))
+            return self._leave_out(i, is_sound=token.first)
         else:
             message = f"expected {expected}, found {phrase_found(token)}"
-            self._report(i, codes.UNEXPECTED, message, _span(token), self._hint(i))
+            self._report(i, codes.UNEXPECTED, message, span_of(token), self._hint(i))
         return self._leave_out(i)
 
     def _hint(self, i: int) -> str | None:
@@ -152,9 +161,7 @@ class Recovery:
         if token.type == "?" and "??" in accepted:
             return "there is no `a ? b : c`: `set` a variable in an `if` and its `else`"
         if token.type == "NAME" and accepted >= ROOT_WORDS and "NAME" not in accepted:
-            return _reference_hint(token)
-        if "DURATION" in accepted and token.type == "INT":
-            return f"a duration has a unit: `{token.text}s`"
+            return self._reference_hint(i)
         if token.type == "NAME" and self._tokens[i - 1].type in ("input", "output"):
             return f"write `{self._tokens[i - 1].type} {{ … }}`"
         if accepted == {"on"}:
@@ -178,7 +185,7 @@ class Recovery:
             opener = unclosed[-1] if opener is None else opener
             token = self._tokens[opener]
             closer = {"(": ")", "[": "]"}.get(token.type, "}")
-            labels = (Label(span=_span(token), message="opened here"),)
+            labels = (Label(span=span_of(token), message="opened here"),)
             message = f"the file ends, but `{token.type}` has no closing `{closer}`"
             self._report(i, codes.MISSING_BRACE, message, place, f"add `{closer}`", labels)
             return
@@ -195,7 +202,7 @@ class Recovery:
         if opener is None or opener >= i:
             opener = self._innermost_body() or 0
         last = self._tokens[i - 1]
-        labels = (Label(span=_span(self._tokens[opener]), message="opened here"),)
+        labels = (Label(span=span_of(self._tokens[opener]), message="opened here"),)
         message = "`workflow` begins inside a body that has no closing `}`"
         place = Span(last.end, last.end)
         self._report(i, codes.MISSING_BRACE, message, place, "add `}`", labels)
@@ -208,7 +215,7 @@ class Recovery:
         expected = phrase_expected(self._machine.accepted())
         message = f"expected {expected}, found {phrase_found(token)}"
         hint = self._placeholder_hint(i)
-        self._report(i, codes.BAD_STRING, message, _span(token), hint)
+        self._report(i, codes.BAD_STRING, message, span_of(token), hint)
         start = self._open_template()
         end = self._brackets.closer_of.get(start) if start is not None else None
         if start is None or end is None:
@@ -223,8 +230,17 @@ class Recovery:
         if token.type in OPERATORS or following.type == "(":
             return "a placeholder holds one reference: `set` the value to a variable first"
         if token.type == "NAME":
-            return _reference_hint(token)
+            return self._reference_hint(i)
         return "a placeholder holds one reference: ${var.name} or ${ctx.…}"
+
+    def _reference_hint(self, i: int) -> str:
+        from difflib import get_close_matches
+
+        name, roots = self._tokens[i].text, sorted(ROOT_WORDS)
+        root = get_close_matches(name, roots, n=1, cutoff=0.75)
+        if root and not self._meant.is_key(i):
+            return f"did you mean `{root[0]}`?"
+        return self._meant.reading_hint(i)
 
     def _open_template(self) -> int | None:
         values = self._machine.values
@@ -240,7 +256,7 @@ class Recovery:
 
     def _mend_slip(self, i: int, slip: Slip) -> int | None:
         if slip.message:
-            self._report(i, codes.UNEXPECTED, slip.message, slip.span, slip.hint)
+            self._report(i, slip.code, slip.message, slip.span, slip.hint)
         if slip.resume is None:
             return self._leave_out(i)
         self._machine.pop_to(len(self._machine.values) - slip.drop)
@@ -266,6 +282,10 @@ class Recovery:
             ahead = () if following.first else (following.type,)
             if not self._machine.accepts(sign, token.type, *ahead):
                 continue
+            if sign == "in" and (self._machine.accepts("+") or self._machine.accepts("INT")):
+                continue  # a comparison, or a value: what is missing there is unknown
+            if sign == "on" and self._machine.accepted() != {"on"}:
+                continue  # a name
             if sign in "(." and before.type not in ("NAME", "ACTION_NAME", "var", "ctx"):
                 continue
             message = f"expected {type_phrase(sign)} after {phrase_found(before)}"
@@ -286,21 +306,23 @@ class Recovery:
                 expected = phrase_expected(self._machine.accepted())
                 message = f"expected {expected}, found {phrase_found(token)}"
                 hint = f"did you mean `{word}`?"
-                self._report(i, codes.UNEXPECTED, message, _span(token), hint)
+                self._report(i, codes.UNEXPECTED, message, span_of(token), hint)
                 self._machine.feed(Token(word, word, token.start, token.end))
                 return i + 1
         return None
 
     # --- leaving a statement out
 
-    def _leave_out(self, i: int) -> int | None:
+    def _leave_out(self, i: int, *, is_sound: bool = False) -> int | None:
+        """Leaves out the statement that ends at token `i`; `is_sound`: the token may begin one."""
         self._settle(i)
         height: int | None = self._machine.context_height(len(self._machine.values))
         while height is not None:
             dropped = self._machine.values[height:]
             begins = dropped[0].type if dropped and isinstance(dropped[0], Token) else None
             self._machine.pop_to(height)
-            found = self._find_next(i, begins, self._end_of_dropped(dropped, i))
+            start = self._end_of_dropped(dropped, i)
+            found = self._find_next(i - is_sound, begins, start)
             if found is not None:
                 return found
             height = self._machine.context_height(height - 1)
@@ -359,6 +381,8 @@ class Recovery:
             return k > refused and (known or self._slips.begins(k))
         if not token.type.islower() or following in (":", "=", ","):
             return False
+        if token.type == "else" and k == refused + 1:
+            return True  # right behind what was left out, so it is no part of it
         return self._machine.accepts(token.type)
 
     def _head_for(self, k: int, begins: str | None) -> tuple[str, ...] | None:
@@ -410,24 +434,17 @@ class Recovery:
         return None if innermost is None else self._brackets.closer_of.get(innermost)
 
 
+def _is_at_end(token: Token) -> bool:
+    """Whether what stands before a token ends there: what is missing is missing before it."""
+    return token.first or token.type in _ENDS
+
+
 def _lacks_something(accepted: set[str]) -> bool:
     """Whether a value or a sign is missing before the refused token, rather than that is wrong."""
-    if accepted >= {"INT", "STRING", "null"}:
+    if accepted >= {"INT", "STRING", "null"} or accepted >= {"INT", "-"}:
         return True
     signs = {t for t in accepted - OPERATORS if t not in HIDDEN}
     return len(signs) <= 3 and not any(t.islower() for t in signs)
-
-
-def _reference_hint(token: Token) -> str:
-    from difflib import get_close_matches
-
-    if root := get_close_matches(token.text, sorted(ROOT_WORDS), n=1, cutoff=0.75):
-        return f"did you mean `{root[0]}`?"
-    return f"a variable is read as `var.{plain(token.text)}`"
-
-
-def _span(token: Token) -> Span:
-    return Span(token.start, token.end)
 
 
 def _synthetic(type_: str, near: Token) -> Token:

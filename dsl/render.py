@@ -2,7 +2,8 @@
 
 All text that comes from a file passes through `plain()`. Tabs are shown as spaces, and carets are
 placed by the width of what stands before them, so that they stay under the place also after wide
-characters and tabs. Long lines are cut around the place.
+characters and tabs. Long lines of a file are cut around the place, to the width of the terminal;
+messages are not.
 """
 
 from __future__ import annotations
@@ -17,24 +18,36 @@ from dsl.source import SourceFile, Span
 
 MOST_SHOWN = 20  # findings of one text rendering
 _TAB = 4
-_WIDEST = 120  # columns of a source line that are shown
-_BEFORE = 60  # columns kept before the place when a line is cut
+_WIDEST = 120  # columns of a source line that are shown where no terminal is narrower
+_NARROWEST = 24  # columns of it that are shown at least
 _WINDOW = 400  # characters looked at on either side of a place; some have no width
 
 
-def render_text(diagnostics: Iterable[Diagnostic], most: int = MOST_SHOWN) -> str:
+def render_text(
+    diagnostics: Iterable[Diagnostic], most: int = MOST_SHOWN, width: int | None = None
+) -> str:
     """Returns the findings, each ending in a newline; empty when there are none.
 
     Of more than `most`, the first errors are shown, then the first warnings, and how many more
-    there are is said.
+    there are is said. Lines of the file are cut to fit into `width` columns.
     """
     given = list(diagnostics)
     shown = set(sorted(range(len(given)), key=lambda k: given[k].severity != "error")[:most])
-    text = "".join(_one(found) for k, found in enumerate(given) if k in shown)
+    text = "".join(_one(found, width) for k, found in enumerate(given) if k in shown)
     hidden = len(given) - len(shown)
     if hidden:
         text += f"{hidden} more finding{'s' if hidden > 1 else ''} not shown\n"
     return text
+
+
+def render_line(found: Diagnostic) -> str:
+    """Returns a finding as one line, without a line end: place, code and message."""
+    head = f"{found.severity}[{found.code}]: {plain(found.message)}"
+    name = plain(found.source.name)
+    if not found.source.text:
+        return f"{name}: {head}"
+    place = found.source.position(found.span.start)
+    return f"{name}:{place.line}:{place.column}: {head}"
 
 
 def render_data(diagnostics: Iterable[Diagnostic]) -> list[dict[str, Any]]:
@@ -70,39 +83,38 @@ def _place(source: SourceFile, offset: int) -> dict[str, int]:
     }
 
 
-def _one(found: Diagnostic) -> str:
-    name = plain(found.source.name)
-    head = f"{found.severity}[{found.code}]: {plain(found.message)}"
-    lines: list[str] = []
+def _one(found: Diagnostic, width: int | None) -> str:
+    lines = [render_line(found)]
     if found.source.text:
-        place = found.source.position(found.span.start)
-        lines.append(f"{name}:{place.line}:{place.column}: {head}")
-        lines += _excerpts(found)
-    else:
-        lines.append(f"{name}: {head}")
+        lines += _excerpts(found, width)
     if found.hint:
         lines.append(f"  hint: {plain(found.hint)}")
     return "\n".join(lines) + "\n"
 
 
-def _excerpts(found: Diagnostic) -> list[str]:
+def _excerpts(found: Diagnostic, columns: int | None) -> list[str]:
     """The line of the finding, then one for each label, with one width of line numbers."""
     source = found.source
     marks = [Label(span=found.span, message=""), *found.labels]
     numbers = [source.position(mark.span.start).line for mark in marks]
     width = len(str(max(numbers)))
+    gutter = len(f"  {'':>{width}} | ")
+    room = _WIDEST if columns is None else max(_NARROWEST, min(_WIDEST, columns - gutter))
     lines: list[str] = []
     for mark, number in zip(marks, numbers, strict=True):
         sign = "^" if mark is marks[0] else "-"
-        shown, under = _excerpt(source, mark.span, sign)
+        shown, under = _excerpt(source, mark.span, sign, room)
         lines.append(f"  {number:>{width}} | {shown}".rstrip())
         message = f" {plain(mark.message)}" if mark.message else ""
         lines.append(f"  {'':>{width}} | {under}{message}")
     return lines
 
 
-def _excerpt(source: SourceFile, span: Span, sign: str) -> tuple[str, str]:
+def _excerpt(source: SourceFile, span: Span, sign: str, widest: int) -> tuple[str, str]:
     """The shown line and the carets under it; a span over several lines is marked to its end.
+
+    A line wider than `widest` is cut around the place, which gets the middle, and more than that
+    when little is before or behind it.
 
     Only a window of the line around the place is looked at, whatever the length of the line: what
     lies farther off than `_WINDOW` characters could not be shown anyway.
@@ -116,16 +128,19 @@ def _excerpt(source: SourceFile, span: Span, sign: str) -> tuple[str, str]:
     before = _shown(text[low:span_start])
     middle = _shown(text[span_start : min(span_end, high)])
     after = _shown(text[span_end:high])
-    width = _width(before)
-    excess = width - _BEFORE
-    if excess > 0 and (low > line_start or width + _width(middle + after) > _WIDEST):
-        before = "…" + _cut_left(before, excess)
-        width = _width(before)
-    room = _WIDEST - width
-    if _width(middle) > room:
-        middle, after = _cut_right(middle, room), "…"
-    elif _width(middle + after) > room or (high < line_end and after):
-        after = _cut_right(after, room - _width(middle)) + "…"
+    width, marked, rest = _width(before), _width(middle), _width(after)
+    is_cut = low > line_start or high < line_end
+    if is_cut or width + marked + rest > widest:
+        # What stands before the place gets half of the room, and what the rest does not need.
+        most = max(widest // 2, widest - marked - rest - (high < line_end))
+        if width > most or low > line_start:
+            before = "…" + _cut_left(before, max(0, width - most))
+            width = _width(before)
+        room = widest - width
+        if marked > room:
+            middle, after = _cut_right(middle, room - 1), "…"
+        elif marked + rest > room or (high < line_end and after):
+            after = _cut_right(after, room - marked - 1) + "…"
     return before + middle + after, " " * width + sign * max(1, _width(middle))
 
 

@@ -9,11 +9,13 @@ neither.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from dsl.expected import ROOT_WORDS, STATEMENT_WORDS, phrase_expected, phrase_found
 from dsl.machine import Machine
+from dsl.meant import Meant
+from dsl.misplaced import Misplaced
 from dsl.plain import plain
+from dsl.slip import Slip, span_of
 from dsl.source import Span
 from dsl.tokens import Brackets, Token
 
@@ -54,20 +56,6 @@ _REPLACED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Slip:
-    """`drop` values are taken off the machine and tokens of the types `feed` put in; then parsing
-    goes on at token `resume`, or after the statement when there is none. A slip without a message
-    belongs to one that was reported."""
-
-    message: str
-    span: Span
-    hint: str | None = None
-    drop: int = 0
-    feed: tuple[str, ...] = ()
-    resume: int | None = None
-
-
 class Slips:
     """Knows the slips of one text."""
 
@@ -75,12 +63,14 @@ class Slips:
         self._machine = machine
         self._tokens = tokens
         self._brackets = brackets
+        self._meant = Meant(tokens)
         self._tries = 0  # `try`s that were found
         self._nameless: Token | None = None  # the call whose arguments have no names
         self._finders: tuple[Callable[[int], Slip | None], ...] = (
             self._outside,
             self._catch,
             self._switch_word,
+            Misplaced(machine, tokens, brackets).find,
             self._equals,
             self._statement_word,
             self._assignment,
@@ -130,7 +120,7 @@ class Slips:
         hint = "put it inside the braces of `workflow name { … }`"
         if i and self._tokens[i - 1].type == "}":
             hint = "the workflow ends at the `}` before; move that down"
-        return Slip(message, _span(token), hint, feed=("workflow", "NAME", "{"), resume=i)
+        return Slip(message, span_of(token), hint, feed=("workflow", "NAME", "{"), resume=i)
 
     def _statement_word(self, i: int) -> Slip | None:
         token, following = self._tokens[i], self._next(i)
@@ -194,7 +184,7 @@ class Slips:
         if not self._machine.accepts("on_error", "{"):
             return None
         self._tries -= 1
-        return Slip("", _span(token), feed=("on_error",), resume=k)
+        return Slip("", span_of(token), feed=("on_error",), resume=k)
 
     def _assignment(self, i: int) -> Slip | None:
         token = self._tokens[i]
@@ -249,7 +239,7 @@ class Slips:
         if call is None:
             return None
         hint = f"write `action key = {plain(call)}(…)`"
-        return Slip("the action has no key", _span(before), hint)
+        return Slip("the action has no key", span_of(before), hint)
 
     def _missing_brace(self, i: int) -> Slip | None:
         """A statement on the line after a head without its `{`."""
@@ -304,9 +294,9 @@ class Slips:
             message = f"`{plain(call)}` is an action, not a value"
             span, hint = Span(name.start, name.start + len(call)), f"{_ACTION}, on its own"
         else:
-            message, span = f'"{shown}" is not a value', _span(name)
+            message, span = f'"{shown}" is not a value', span_of(name)
             meant = FOREIGN_LITERALS.get(name.text)
-            hint = f"write `{meant}`" if meant else f"a variable is read as `var.{shown}`"
+            hint = f"write `{meant}`" if meant else self._meant.reading_hint(at)
         return Slip(message, span, hint, drop, ("INT",), self._after_steps(at, call))
 
     def _after_steps(self, at: int, call: str | None) -> int:
@@ -344,15 +334,15 @@ class Slips:
         message = "" if opener is self._nameless else "an argument has a name"  # once for a call
         if before.type in ("(", ",") and self._machine.accepts("NAME", ":", token.type):
             self._nameless = opener
-            return Slip(message, _span(token), hint, feed=("NAME", ":"), resume=i)
+            return Slip(message, span_of(token), hint, feed=("NAME", ":"), resume=i)
         if self._machine.accepted() != {":"} or self._tokens[i - 2].type not in ("(", ","):
             return None
         if before.type in ROOT_WORDS or before.type in ("true", "false", "null"):
             self._nameless = opener
-            return Slip(message, _span(before), hint, 1, ("NAME", ":"), i - 1)
+            return Slip(message, span_of(before), hint, 1, ("NAME", ":"), i - 1)
         if token.type in (",", ")"):
             self._nameless = opener
-            return Slip(message, _span(before), hint, 1, ("NAME", ":", "INT"), i)
+            return Slip(message, span_of(before), hint, 1, ("NAME", ":", "INT"), i)
         return None
 
     def _arguments(self) -> Token | None:
@@ -401,7 +391,7 @@ class Slips:
         """A slip whose message is the plain one, for the refused token itself."""
         expected = phrase_expected(self._machine.accepted())
         message = f"expected {expected}, found {phrase_found(self._tokens[i])}"
-        return Slip(message, _span(self._tokens[i]), hint, feed=feed, resume=resume)
+        return Slip(message, span_of(self._tokens[i]), hint, feed=feed, resume=resume)
 
     def _next(self, i: int) -> Token:
         return self._tokens[min(i + 1, len(self._tokens) - 1)]
@@ -429,7 +419,3 @@ class Slips:
 
     def _starts_line(self, k: int) -> bool:
         return self._tokens[k].first or (k > 0 and self._tokens[k - 1].type in ("{", "}"))
-
-
-def _span(token: Token) -> Span:
-    return Span(token.start, token.end)

@@ -17,6 +17,12 @@ _VALUE_FOLLOWS = frozenset(
         *("in", "+", "-", "*", "//", "%", "correlate"),
     )
 )
+# Signs and words that a value follows.
+_OPERAND_FOLLOWS = (_VALUE_FOLLOWS - {",", ":", "(", "[", "<", "correlate"}) | {"fail"}
+# What stands behind the first word of a statement, and never behind a name that is a value.
+_STATEMENT_FOLLOWS = frozenset(
+    ("NAME", "=", "if", "{", "var", "ctx", "not", "INT", "STRING", "true", "false", "null")
+)
 _CONDITION_FOLLOWS = frozenset(("if", "while", "switch", "repeat", "in"))
 _OPENERS = {"(": ")", "[": "]", "{": "}", "${": "}", "TEMPLATE_START": "TEMPLATE_END"}
 _CLOSERS = {")": "([", "]": "([", "}": "{${", "TEMPLATE_END": "TEMPLATE_START"}
@@ -51,8 +57,26 @@ class Brackets:
     suspect: int | None
 
     def lacks_value(self, i: int, tokens: list[Token]) -> bool:
-        """Whether token `i` opens a body where a condition should stand, as in `if { … }`."""
-        return i in self.bodies and i > 0 and tokens[i - 1].type in _CONDITION_FOLLOWS
+        """Whether a value should stand before token `i`, although the token could begin one: in
+        `if { … }`, and in `set a =` with a line behind it that looks like a statement."""
+        if i == 0:
+            return False
+        before, token = tokens[i - 1], tokens[i]
+        if i in self.bodies and before.type in _CONDITION_FOLLOWS:
+            return True
+        if token.type != "NAME" or not token.first or before.type not in _OPERAND_FOLLOWS:
+            return False
+        return tokens[i + 1].type in _STATEMENT_FOLLOWS or _is_dotted_call(tokens, i)
+
+
+def _is_dotted_call(tokens: list[Token], i: int) -> bool:
+    """Whether `shop.note(` begins at token `i`."""
+    k = i
+    while tokens[k + 1].type in (".", "-") and tokens[k + 1].start == tokens[k].end:
+        k += 2
+        if k + 1 >= len(tokens):
+            return False
+    return k > i and tokens[k + 1].type == "("
 
 
 def pair_brackets(tokens: list[Token], text: str) -> Brackets:

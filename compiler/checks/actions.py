@@ -104,6 +104,7 @@ def check_case_types(model: Model) -> Iterator[Diagnostic]:
         if not isinstance(switch, Switch) or isinstance(switch.subject, BareKey):
             continue
         subject = type_of(model, switch.subject)
+        yield from _check_values_left(model, switch, subject)
         for case in switch.cases:
             for value in case.values:
                 literal = NOT_LITERAL if isinstance(value, BareKey) else literal_value(value)
@@ -111,6 +112,28 @@ def check_case_types(model: Model) -> Iterator[Diagnostic]:
                     message = f"the subject is {subject.describe()}, so {_shown(value)} never fits"
                     hint = did_you_mean(str(literal), subject.enum or ())
                     yield finding(model, codes.NEVER_FITS, value.span, message, hint)
+
+
+def _check_values_left(model: Model, switch: Switch, subject: Type) -> Iterator[Diagnostic]:
+    """A switch without default over an enum, some of whose values have no case."""
+    if subject.enum is None or switch.default is not None or not switch.cases:
+        return
+    given = {
+        literal_value(value)
+        for case in switch.cases
+        for value in case.values
+        if not isinstance(value, BareKey)
+    }
+    left = [value for value in subject.enum if value not in given]
+    if left:
+        shown = ", ".join(f'"{value}"' for value in left[:_MOST_SHOWN])
+        more = ", …" if len(left) > _MOST_SHOWN else ""
+        message = f"this switch leaves out {shown}{more}, and fails when it is that"
+        hint = "add the case, or a default"
+        yield finding(model, codes.OPEN_ENUM, switch.subject.span, message, hint)
+
+
+_MOST_SHOWN = 5
 
 
 def _never_fits(subject: Type, literal: Any) -> bool:
@@ -130,6 +153,10 @@ def check_cases(model: Model) -> Iterator[Diagnostic]:
 
 
 def _check_switch(model: Model, switch: Switch) -> Iterator[Diagnostic]:
+    if not switch.cases:
+        what = "always takes its default" if switch.default is not None else "always fails"
+        message = f"this switch has no case, so it {what}"
+        yield finding(model, codes.NO_CASE, switch.subject.span, message, "add a case")
     described = switch_action(model, switch)
     seen: dict[Any, Span] = {}
     named = False

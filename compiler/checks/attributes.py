@@ -32,6 +32,22 @@ RANGES: dict[str, tuple[int, int]] = {
     "priority": (-(2**31), _MOST),
 }
 
+# What to write for an attribute on a node that has none of that name.
+_INSTEAD = {
+    ("foreach", "limit"): "write `parallel N`: at most N iterations at a time",
+    ("foreach", "max"): "write `parallel N`: at most N iterations at a time",
+    ("parallel", "parallel"): "write `limit N`: at most N branches at a time",
+    ("parallel", "max"): "write `limit N`: at most N branches at a time",
+    ("parallel", "tolerate"): "write `join N`: so many branches must succeed",
+    ("repeat", "max"): "the count says how often",
+    ("repeat", "parallel"): "write `foreach item in … parallel { … }`",
+    ("while", "parallel"): "write `foreach item in … parallel { … }`",
+    ("while", "limit"): "write `max N`: at most N iterations",
+    ("wait_event", "retry"): "what to do when the time is up stands in `timeout D { … }`",
+}
+_TIME_OUTS = frozenset(("timeout", "timed_out", "timedout", "time_out"))
+_ANYTHING = frozenset(("all", "error", "errors", "failure", "fail", "failed"))
+
 
 def check_attributes(model: Model) -> Iterator[Diagnostic]:
     for kind, node, attributes in attributes_of(model):
@@ -46,8 +62,8 @@ def check_attributes(model: Model) -> Iterator[Diagnostic]:
 
 def _unknown(model: Model, kind: str, attribute: Attribute) -> Diagnostic:
     name, known = attribute.name.text, ATTRIBUTES.get(kind, ())
-    message = f"`{name}` is no attribute of {kind.replace('_', ' ')}s"
-    hint = did_you_mean(name, known) if known else "it has none"
+    message = f"{'an' if kind == 'action' else 'a'} `{kind}` has no `{name}`"
+    hint = _INSTEAD.get((kind, name)) or (did_you_mean(name, known) if known else "it has none")
     return finding(model, codes.UNKNOWN_ATTRIBUTE, attribute.name.span, message, hint)
 
 
@@ -149,6 +165,10 @@ def _check_code(model: Model, node: Node, code: Name | Expr) -> Iterator[Diagnos
         known = [name for value, name in described.result_codes.items() if int(value) < 0]
         message = f'{described.name} has no result code "{code.text}"'
         hint_text = did_you_mean(code.text, ["any", "lease", *known])
+        if code.text.lower() in _TIME_OUTS:
+            hint_text = f"the action's own time-out is `on {written.ENGINE_TIMEOUT}`"
+        elif code.text.lower() in _ANYTHING:
+            hint_text = "every failure is `on any`, the default"
         yield finding(model, codes.UNKNOWN_RESULT_CODE, code.span, message, hint_text)
     elif number >= 0:
         message = f'"{code.text}" is a success, and only failures are tried again'

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from compiler import codes
 from compiler.checks.finding import finding
+from compiler.expressions import step_key
 from compiler.model import (
     Access,
     Model,
@@ -80,8 +81,9 @@ def _check_read(
 
 
 def check_unused(model: Model) -> Iterator[Diagnostic]:
+    missed = _missed_names(model)
     for variable in model.all_variables():
-        if variable.reads:
+        if variable.reads or (variable.kind != "input" and variable.name in missed):
             continue
         if variable.kind == "input" and not variable.writes:
             message = f'input "{variable.name}" is never read'
@@ -92,6 +94,16 @@ def check_unused(model: Model) -> Iterator[Diagnostic]:
         elif variable.kind == "set":
             message = f'"{variable.name}" is set and never read'
             yield finding(model, codes.UNUSED_RESULT, variable.span, message)
+
+
+def _missed_names(model: Model) -> set[str | None]:
+    """The names of reads that found no variable: what they meant is not unused as well."""
+    return {
+        step_key(reference, 0)
+        for site in model.sites
+        for reference in site.references
+        if reference.root == "var" and model.resolved.get(id(reference)) is None
+    }
 
 
 def check_shadowing(model: Model) -> Iterator[Diagnostic]:

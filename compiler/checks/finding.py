@@ -19,9 +19,11 @@ def finding(
     message: str,
     hint: str | None = None,
     first: Span | None = None,
+    label: str = "first here",
 ) -> Diagnostic:
-    """Returns a diagnostic in a file, or in the model's; `first` is an earlier declaration."""
-    labels = () if first is None else (Label(span=first, message="first here"),)
+    """Returns a diagnostic in a file, or in the model's; `first` is an earlier declaration, or
+    another place that `label` says something of."""
+    labels = () if first is None else (Label(span=first, message=label),)
     return Diagnostic(
         code=code.code,
         severity=code.severity,

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 from compiler import codes
 from compiler.checks.finding import finding
-from compiler.checks.references import beside
+from compiler.checks.references import LOOP_NAMES, beside, inside_loop
 from compiler.expressions import references, step_key, task_key
 from compiler.flow import FlowResult, Reading, analyse
 from compiler.model import Model, Node, Variable
 from dsl.diagnostics import Diagnostic
-from dsl.nodes import Action, BareKey, Fail, LiteralExpr, Sleep, WaitEvent, While
+from dsl.nodes import Action, BareKey, Fail, Foreach, LiteralExpr, Sleep, WaitEvent, While
 
 
 def check_flow(model: Model) -> Iterator[Diagnostic]:
@@ -44,6 +44,10 @@ def _check_variable(model: Model, reading: Reading, variable: Variable) -> Diagn
 
 def _check_task(model: Model, reading: Reading, task: Node) -> Diagnostic:
     span = reading.reference.span
+    if reading.timed_out:
+        message = f'"{task.key}" has no output when its time is over'
+        hint = f"ask before: `if ctx.task.{task.key}.resultCode == 0`, or add `?? …`"
+        return finding(model, codes.MAYBE_UNRUN, span, message, hint, task.span)
     if reading.never:
         message = f'"{task.key}" cannot have run yet when this is evaluated'
         return finding(model, codes.UNREACHABLE_TASK, span, message, "move this after it")
@@ -60,6 +64,8 @@ def _check_unreachable(model: Model, result: FlowResult) -> Iterator[Diagnostic]
             continue
         if after is None:
             message = "this is never reached: the condition before it never changes"
+            if node.parent is not None and isinstance(node.parent.statement, Foreach):
+                message = "this is never reached: the list of the loop is empty"
             yield finding(model, codes.UNREACHABLE, _head(node).span, message, "remove it")
         else:
             message = f"this is never reached: {_named(after)} before it always fails"
@@ -113,6 +119,8 @@ def _never_changes(model: Model, node: Node, statement: While) -> bool:
         elif reference.root == "ctx" and step_key(reference, 0) == "task":
             if _runs_inside(model, node, task_key(reference) or ""):
                 return False
+        elif step_key(reference, 0) in LOOP_NAMES and not inside_loop(node):
+            return False  # that it cannot stand here is said
         elif reference.root != "ctx" or step_key(reference, 0) == "event":
             return False
     return True

@@ -12,6 +12,7 @@ from compiler.model import (
     Model,
     Node,
     Site,
+    Variable,
     find_variable,
     is_parallel_foreach,
     visible_names,
@@ -38,7 +39,7 @@ CTX_NAMES = (
     "context",
     "forceRerun",
 )
-_IN_LOOPS = ("item", "index", "iterationNo")
+LOOP_NAMES = ("item", "index", "iterationNo")
 
 
 def _references(model: Model) -> Iterator[tuple[Site, Reference]]:
@@ -48,6 +49,7 @@ def _references(model: Model) -> Iterator[tuple[Site, Reference]]:
 
 
 def check_variables(model: Model) -> Iterator[Diagnostic]:
+    elsewhere: dict[str, Variable] | None = None
     for site, reference in _references(model):
         if reference.root != "var" or model.resolved.get(id(reference)) is not None:
             continue
@@ -65,9 +67,45 @@ def check_variables(model: Model) -> Iterator[Diagnostic]:
             hint = "declare it before"
             yield finding(model, codes.UNKNOWN_VARIABLE, reference.span, message, hint)
             continue
-        message = f'unknown variable "{name}"'
+        elsewhere = _variables_elsewhere(model) if elsewhere is None else elsewhere
+        yield _unknown_variable(model, site, name, reference, elsewhere)
+
+
+def _unknown_variable(
+    model: Model, site: Site, name: str, reference: Reference, elsewhere: dict[str, Variable]
+) -> Diagnostic:
+    message, code = f'unknown variable "{name}"', codes.UNKNOWN_VARIABLE
+    if name in model.by_key and isinstance(model.by_key[name].statement, Action | WaitEvent):
+        hint = f"what the action gives is read as `ctx.task.{name}.output`"
+        return finding(model, code, reference.span, message, hint)
+    if name not in elsewhere:
         nearest = did_you_mean(name, visible_names(site.node))
-        yield finding(model, codes.UNKNOWN_VARIABLE, reference.span, message, nearest)
+        return finding(model, code, reference.span, message, nearest)
+    other = elsewhere[name]
+    label, hint = f"this one ends with its {_scope_of(other)}", "`set` it in there to another one"
+    if other.kind in ("var", "set"):
+        hint = f"declare it outside, before this and that: `var {name} : type = …`"
+    return finding(model, code, reference.span, message, hint, other.span, label)
+
+
+def _scope_of(variable: Variable) -> str:
+    """What a variable lives in, in the words of a label."""
+    match variable.owner.edge:
+        case "PARALLEL":
+            return "branch of the parallel"
+        case "BODY":
+            return "iteration of the loop"
+        case _:
+            return "body"
+
+
+def _variables_elsewhere(model: Model) -> dict[str, Variable]:
+    """Returns the variables of inner scopes by name, the first of each name."""
+    found: dict[str, Variable] = {}
+    for variable in model.all_variables():
+        if variable.owner.parent is not None:
+            found.setdefault(variable.name, variable)
+    return found
 
 
 def check_ctx(model: Model) -> Iterator[Diagnostic]:
@@ -88,6 +126,8 @@ def check_ctx(model: Model) -> Iterator[Diagnostic]:
         elif name not in CTX_NAMES:
             message = f'unknown ctx path "ctx.{name}"'
             hint = did_you_mean(name, CTX_NAMES)
+            if name in model.by_key and model.by_key[name].parent is not None:
+                hint = f"what a node gives is read as `ctx.task.{name}.…`"
             yield finding(model, codes.UNKNOWN_CTX, reference.span, message, hint)
         else:
             yield from _check_ctx_path(model, site, reference, name)
@@ -110,12 +150,12 @@ def _check_ctx_path(
     if name == "attempt" and site.use != "binding":
         message = "`ctx.attempt` stands only in a `set` on an action or wait_event"
         yield finding(model, codes.MISPLACED_REFERENCE, reference.span, message)
-    if name in _IN_LOOPS and not _inside_loop(site.node):
+    if name in LOOP_NAMES and not inside_loop(site.node):
         message = f"`ctx.{name}` stands only inside a loop"
         yield finding(model, codes.MISPLACED_REFERENCE, reference.span, message)
 
 
-def _inside_loop(node: Node | None) -> bool:
+def inside_loop(node: Node | None) -> bool:
     while node is not None:
         if node.is_loop_body:
             return True

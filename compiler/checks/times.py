@@ -10,7 +10,7 @@ from compiler.checks.finding import finding
 from compiler.model import Model, Node, is_parallel_foreach
 from compiler.supported import NOT_YET
 from dsl.diagnostics import Diagnostic
-from dsl.nodes import Duration, WaitEvent
+from dsl.nodes import Action, Duration, Sleep, WaitEvent
 
 
 def check_timeouts(model: Model) -> Iterator[Diagnostic]:
@@ -19,11 +19,28 @@ def check_timeouts(model: Model) -> Iterator[Diagnostic]:
     for node in model.nodes:
         outer = None if node.parent is None else around[node.parent.index]
         own = _timeout(model, node)
+        yield from _check_pause(model, node, outer)
         if own is not None and outer is not None and own.milliseconds > outer.milliseconds:
             message = "this timeout is longer than the one around it, so it is never reached"
             yield finding(model, codes.LONG_TIMEOUT, own.span, message, "shorten it", outer.span)
             own = outer
         around[node.index] = own or outer
+
+
+def _check_pause(model: Model, node: Node, outer: Duration | None) -> Iterator[Diagnostic]:
+    """A `sleep` or `delay` that the time-out around it always cuts short."""
+    pause, what = None, "sleep"
+    if isinstance(node.statement, Sleep):
+        pause = node.statement.duration
+    elif isinstance(node.statement, Action):
+        found, what = written.find(node.statement.attributes, "delay"), "delay"
+        value = found.values[0] if found is not None and found.values else None
+        pause = value if isinstance(value, Duration) else None
+    if pause is not None and outer is not None and pause.milliseconds >= outer.milliseconds:
+        message = f"this {what} is as long as the timeout around it, which ends it"
+        if pause.milliseconds > outer.milliseconds:
+            message = f"this {what} is longer than the timeout around it, which ends it"
+        yield finding(model, codes.LONG_TIMEOUT, pause.span, message, "shorten it", outer.span)
 
 
 def _timeout(model: Model, node: Node) -> Duration | None:

@@ -75,7 +75,7 @@ def _arguments(model: Model) -> Iterator[tuple[Site, str, Expr, Type]]:
 
 
 def _misfits(model: Model, site: Site, expr: Expr, wanted: Type, what: str) -> Iterator[Diagnostic]:
-    known = types_at(model, site)
+    types = types_at(model, site)
     pending = [(expr, wanted, what)]
     while pending:
         current, expected, name = pending.pop()
@@ -91,10 +91,15 @@ def _misfits(model: Model, site: Site, expr: Expr, wanted: Type, what: str) -> I
                 field = expected.field(entry.key)
                 if field is not None:
                     pending.append((entry.value, field.type, f'field "{entry.key}"'))
+                elif site.use == "argument" and expected.fields is not None:
+                    message = f'{name} has no field "{entry.key}"'
+                    hint = did_you_mean(entry.key, [known.name for known in expected.fields])
+                    yield finding(model, codes.UNKNOWN_FIELD, entry.key_span, message, hint)
         else:
-            yield from _misfit(model, current, known[id(current)], expected, name)
-            if not expected.nullable:
-                yield from check_null(model, site, current, known[id(current)], name)
+            misfits = list(_misfit(model, current, types[id(current)], expected, name))
+            yield from misfits
+            if not expected.nullable and not misfits:
+                yield from check_null(model, site, current, types[id(current)], name)
 
 
 def _missing_fields(model: Model, expr: ObjectExpr, wanted: Type) -> Iterator[Diagnostic]:
@@ -150,6 +155,7 @@ def check_operands(model: Model) -> Iterator[Diagnostic]:
         known = types_at(model, site)
         for part in site.parts:
             yield from _check_part(model, site, part, known)
+            yield from _check_nulls(model, site, part, known)
         yield from _check_use(model, site, site.expr, known[id(site.expr)])
 
 
@@ -161,9 +167,13 @@ def _check_use(model: Model, site: Site, expr: Expr, actual: Type) -> Iterator[D
         case "count":
             if actual.base not in ("any", "int", "number") or isinstance(literal, Decimal):
                 yield _wrong(model, expr, f"`repeat` takes an integer, not {_what(actual)}")
+            elif actual.base != "any":
+                yield from check_null(model, site, expr, actual, "`repeat`")
         case "collection":
             if actual.base not in ("any", "list"):
                 yield _wrong(model, expr, f"`foreach` takes a list, not {_what(actual)}")
+            elif actual.base != "any":
+                yield from check_null(model, site, expr, actual, "`foreach`")
         case "correlate":
             if actual.base in ("bool", "object", "list") or isinstance(literal, Decimal):
                 message = f"`correlate` takes a string or an integer, not {_what(actual)}"
@@ -203,16 +213,43 @@ def _check_part(
                 yield from _check_integer(model, operand, known, "-")
         case Binary():
             yield from _check_binary(model, expr, known)
-            if expr.operator in ("+", "-", "*", "//", "%"):
-                for side in (expr.left, expr.right):
-                    actual = known[id(side)]
-                    if actual.base in ("int", "number"):
-                        yield from check_null(model, site, side, actual, f"`{expr.operator}`")
         case Call(arguments=arguments) if expr.function.text == "len" and len(arguments) == 1:
             actual = known[id(arguments[0])]
             if actual.base in ("int", "number", "bool"):
                 message = f"`len` takes a string, a list or an object, not {_what(actual)}"
                 yield _wrong(model, arguments[0], message)
+
+
+def _check_nulls(
+    model: Model, site: Site, expr: Expr, known: dict[int, Type]
+) -> Iterator[Diagnostic]:
+    """Operands that may be null where the operator fails with null."""
+    operands: tuple[Expr, ...] = ()
+    what = ""
+    match expr:
+        case TemplateString(parts=parts) if len(parts) > 1:
+            operands = tuple(part for part in parts if not isinstance(part, str))
+            what = "a longer string"
+        case Reference(steps=steps):
+            indexes = (step.index for step in steps if isinstance(step, IndexStep))
+            operands = tuple(index for index in indexes if isinstance(index, Reference))
+            what = "an index"
+        case Unary(operator="-", operand=operand):
+            operands, what = (operand,), "`-`"
+        case Binary(operator="in", right=right):
+            operands, what = (right,), "`in`"
+        case Binary(operator=operator) if operator in _NULL_FAILS:
+            operands, what = (expr.left, expr.right), f"`{operator}`"
+        case Call(arguments=arguments) if expr.function.text == "len":
+            operands, what = arguments, "`len`"
+        case _:
+            pass
+    for part in operands:
+        if known[id(part)].base != "any":
+            yield from check_null(model, site, part, known[id(part)], what)
+
+
+_NULL_FAILS = frozenset(("+", "-", "*", "//", "%", "<", "<=", ">", ">="))
 
 
 def _check_integer(
@@ -233,6 +270,7 @@ def _check_binary(model: Model, expr: Binary, known: dict[int, Type]) -> Iterato
         case "+" | "-" | "*" | "//" | "%":
             yield from _check_integer(model, expr.left, known, expr.operator)
             yield from _check_integer(model, expr.right, known, expr.operator)
+            yield from _check_result(model, expr)
         case "and" | "or":
             yield from _check_truth(model, expr.left, left, f"`{expr.operator}`")
             yield from _check_truth(model, expr.right, right, f"`{expr.operator}`")
@@ -252,8 +290,26 @@ def _check_binary(model: Model, expr: Binary, known: dict[int, Type]) -> Iterato
                 yield _wrong(model, expr.left, f"`in` takes a scalar, not {_what(left)}")
             if right.base not in ("any", "list"):
                 yield _wrong(model, expr.right, f"`in` takes a list, not {_what(right)}")
+            elif right.item is not None:
+                yield from _check_never_in(model, expr, left, right.item)
         case "??":
             pass
+
+
+def _check_result(model: Model, expr: Binary) -> Iterator[Diagnostic]:
+    """Arithmetic that fails whatever happens: division by 0, literals past 64 bits."""
+    left, right = literal_value(expr.left), literal_value(expr.right)
+    if not isinstance(right, int) or isinstance(right, bool):
+        return
+    message = None
+    if expr.operator in ("//", "%"):
+        message = "division by 0 always fails" if right == 0 else None
+    elif isinstance(left, int) and not isinstance(left, bool):
+        results = {"+": left + right, "-": left - right, "*": left * right}
+        if not -(2**63) <= results[expr.operator] < 2**63:
+            message = "the result does not fit into 64 bits, so this always fails"
+    if message is not None:
+        yield finding(model, codes.ALWAYS_FAILS, expr.span, message)
 
 
 _SCALARS = {"int": "number", "number": "number", "string": "string", "bool": "bool"}
@@ -275,6 +331,20 @@ def _check_equal(model: Model, expr: Binary, left: Type, right: Type) -> Iterato
             message = f'"{word}" is not one of its values, so this is always {always}'
             hint = did_you_mean(word, other.enum)
             yield finding(model, codes.NEVER_EQUAL, side.span, message, hint)
+
+
+def _check_never_in(model: Model, expr: Binary, left: Type, item: Type) -> Iterator[Diagnostic]:
+    kinds = _SCALARS.get(left.base), _SCALARS.get(item.base)
+    if None in kinds or (left.nullable and item.nullable):
+        return
+    if kinds[0] != kinds[1]:
+        message = f"{_what(left)} is never in a list of these, so this is always false"
+        yield finding(model, codes.NEVER_EQUAL, expr.span, message)
+    word = literal_value(expr.left)
+    if item.enum is not None and isinstance(word, str) and word not in item.enum:
+        message = f'"{word}" is not one of its values, so this is always false'
+        hint = did_you_mean(word, item.enum)
+        yield finding(model, codes.NEVER_EQUAL, expr.left.span, message, hint)
 
 
 def _never_ordered(left: Type, right: Type) -> bool:

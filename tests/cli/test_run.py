@@ -316,3 +316,24 @@ def test_a_handler_that_hangs_past_its_time_out_does_not_keep_the_command(
         "greeting: FAILED",
         "error 10013: greeting/hello: timed out after 50 ms",
     ]
+
+
+def test_warnings_of_a_run_are_a_line_each_and_a_count(wf: Wf, tmp_path: Path) -> None:
+    path = tmp_path / "idle.wf"
+    path.write_text("workflow idle {\n  input { a : int = 1, b : int = 2 }\n  sleep 1ms\n}\n")
+    done = wf("run", "idle.wf")
+    assert done.code == 0
+    assert done.err.splitlines()[:3] == [
+        'idle.wf:2:11: warning[WF220]: input "a" is never read',
+        'idle.wf:2:24: warning[WF220]: input "b" is never read',
+        "2 warnings; `wf check idle.wf` shows more",
+    ]
+
+
+def test_errors_of_a_run_are_shown_whole_and_without_the_warnings(wf: Wf, tmp_path: Path) -> None:
+    path = tmp_path / "wrong.wf"
+    path.write_text("workflow wrong {\n  input { a : int = 1 }\n  set b = var.c\n}\n")
+    done = wf("run", "wrong.wf")
+    assert done.code == 1
+    assert "warning[" not in done.err
+    assert "    |           ^^^^^" in done.err

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from wfsql.cli.findings import count_text, show_diagnostics
+from wfsql.cli.findings import count_text, show_briefly
 from wfsql.cli.main import CommandError, wrong_use
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def compile_specs(file: str, catalogs: list[str] | None = None) -> tuple[GraphSp
         result = compile_text(sys.stdin.buffer.read(), "<stdin>", catalogs or ())
     else:
         result = compile_file(file, catalogs)
-    show_diagnostics(result.diagnostics)
+    show_briefly(result.diagnostics, file)
     if has_errors(result.diagnostics):
         raise CommandError(f"{file}: {count_text(result.diagnostics)}")
     return result.specs

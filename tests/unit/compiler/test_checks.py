@@ -83,7 +83,7 @@ STRUCTURE = [
         "unknown attribute",
         "WF108",
         "if var.v { parallel «max» 3 { set v = 1 } }",
-        "`max` is no attribute of parallels",
+        "a `parallel` has no `max`",
     ),
     (
         "max 0",

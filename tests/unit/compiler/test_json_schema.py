@@ -103,7 +103,7 @@ OUTPUTS = {
     "len(var.s) > 1": {"type": "boolean"},
     'var.t ?? "x"': {"type": "string"},
     "var.t ?? var.o": {"type": ["string", "null"]},
-    "var.later": {},
+    "var.later": {"type": ["string", "null"]},
     "[var.n, 2]": {"type": "array", "items": {"type": "integer"}},
     "[var.t]": {"type": "array", "items": {"type": ["string", "null"]}},
     "{ a: var.n, b: { c: var.t } }": {

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from dsl.diagnostics import Diagnostic, Label
 from dsl.plain import plain
-from dsl.render import render_data, render_text
+from dsl.render import render_data, render_line, render_text
 from dsl.source import SourceFile, Span
 
 
@@ -112,3 +114,36 @@ def test_data_has_positions_for_programs() -> None:
         },
         "labels": [],
     }
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100])
+@pytest.mark.parametrize("start", [0, 3, 60, 117, 296])
+def test_source_lines_fit_into_a_terminal(width: int, start: int) -> None:
+    text = "x = 1\n" + "".join(f"{k:04d}" for k in range(75)) + "\n"
+    lines = render_text([finding(text, 6 + start, 10 + start)], width=width).splitlines()
+    assert max(len(line) for line in lines[1:]) <= width
+    column = lines[2].index("^")
+    assert lines[1][column : column + 4] == text[6 + start : 10 + start]
+
+
+def test_wide_characters_fit_into_a_terminal() -> None:
+    lines = render_text([finding("漢" * 60 + "HERE" + "字" * 60, 60, 64)], width=50).splitlines()
+    columns = [sum(2 if char in "漢字" else 1 for char in line) for line in lines[1:]]
+    assert columns[0] <= 50
+    before = lines[1][: lines[1].index("HERE")]
+    assert lines[2].index("^") == sum(2 if char == "漢" else 1 for char in before)
+
+
+def test_a_terminal_of_no_width_gets_a_few_columns() -> None:
+    lines = render_text([finding("x" * 90 + "HERE", 90, 94)], width=1).splitlines()
+    assert "HERE" in lines[1]
+
+
+def test_what_is_before_the_place_takes_the_room_that_the_rest_leaves() -> None:
+    lines = render_text([finding("a" * 200 + "HERE", 200, 204)], width=60).splitlines()
+    assert len(lines[1]) == 60
+
+
+def test_a_finding_as_one_line_has_place_code_and_message() -> None:
+    warning = finding("ab\ncd", 4, 5, severity="warning", message="odd\x1b", hint="go on")
+    assert render_line(warning) == "order.wf:2:2: warning[WF104]: odd\\x1b"

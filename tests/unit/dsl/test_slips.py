@@ -6,6 +6,13 @@ import pytest
 
 from dsl.parser import parse_text
 
+_ONLY_ACTIONS = "only an action has it: put it into the braces of the action"
+_BARE_K = (
+    "what the action gives is read as `ctx.task.k.output.…`,"
+    " its result code as `ctx.task.k.resultCode`"
+)
+_OF_K = "what the action gives is read as `ctx.task.k.{}`"
+
 # What was written, the part that is marked, and the hint.
 SLIPS = [
     ("if n == 0 { set a = 1 }", "n", "a variable is read as `var.n`"),
@@ -63,7 +70,35 @@ SLIPS = [
     ("if var.x:\nset a = 1", ":", "a body stands in braces: `{ … }`"),
     ("if var.x then set a = 1", "then", "a body stands in braces: `{ … }`"),
     ("switch var.x { case 1: { } }", ":", "leave the `:` out"),
-    ("sleep 5", "5", "a duration has a unit: `5s`"),
+    ("sleep 5", "5", "write `5s`"),
+    ("sleep 5 minutes", "5", "write `5m`"),
+    ("sleep 5sec", "5sec", "write `5s`"),
+    ("sleep 90sec", "90sec", "write `1m30s`"),
+    ("sleep 1.5h", "1.5h", "write `1h30m`"),
+    ("sleep 2weeks", "2weeks", "write `14d`"),
+    ('sleep "5 min"', '"5 min"', "write `5m`, without quotes"),
+    ("sleep var.x.y", "var", None),
+    ("action x = a.b() retry 3 on any, lost", "retry", "write `{ retry … }`"),
+    ("action x = a.b() { retries 3 }", "retries", "did you mean `retry`?"),
+    ("action x = a.b() { retry max 3 }", "max", "such as `retry 3 backoff 2s max 1m`"),
+    ("action x = a.b() { retry {n: 3} }", "{", "such as `retry 3 backoff 2s max 1m`"),
+    ("action x = a.b() { retry 3, jitter }", ",", "no comma stands here: leave it out"),
+    ("action x = a.b() on_error { }", "on_error", "write `sequence { … } on_error { … }`"),
+    ("action x = a.b() { finally { } }", "finally", "write `sequence { … } finally { … }`"),
+    ("parallel { } on_error { }", "on_error", "write `sequence { … } on_error { … }`"),
+    ("sequence { } finally { } on_error { }", "on_error", "swap the two"),
+    ("sequence s retry 3 { }", "retry", _ONLY_ACTIONS),
+    ("sequence { retry 3 backoff 2s on any }", "retry", _ONLY_ACTIONS),
+    ("parallel retry 3 { }", "retry", _ONLY_ACTIONS),
+    ("foreach x in [1] retry 3 { }", "retry", _ONLY_ACTIONS),
+    ("if true lease 3s { }", "lease", _ONLY_ACTIONS),
+    ("if true delay 3s { }", "delay", "only an action has one; put a `sleep` before this"),
+    ("if true timeout 3s { }", "timeout", "put it into a `sequence { timeout … }` around this"),
+    ("switch 1 limit 3 { default { } }", "limit", "`parallel` takes it"),
+    ("action k = a.b() set x = k", "k", _BARE_K),
+    ("action k = a.b(n: k.output.n)", "k", _OF_K.format("output.n")),
+    ("action k = a.b(n: k.n)", "k", _OF_K.format("output.n")),
+    ('action k = a.b(n: "is ${k.resultCode}")', "k", _OF_K.format("resultCode")),
 ]
 
 

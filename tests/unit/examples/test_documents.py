@@ -45,6 +45,7 @@ CONTEXTS: dict[str, dict[str, Any]] = {
     "references": {"order": "A1", "qtys": [1, 2]},
     "operators": {"n": 5},
     "declarations": {"items": [{"sku": "S1", "size": "small", "note": None}]},
+    "settled": {"to": "a@example.com", "copies": ["b@example.com", None]},
     "one_action": {"order": "A1"},
     "grouped": {"order": "A1"},
     "side_by_side": {"order": "A1"},

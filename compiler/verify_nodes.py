@@ -149,7 +149,7 @@ def _problems_of_fail(fail: Any) -> Iterator[str]:
         yield "fail has code and message"
         return
     code = fail["code"]
-    if not is_integer(code) or not -MOST_INTEGER <= code < 0:
+    if not is_integer(code) or not -MOST_INTEGER - 1 <= code < 0:
         yield "the code of fail must be a negative integer"
 
 

@@ -50,6 +50,8 @@ SCRIPTS: dict[Dialect, tuple[str, ...]] = {
         "02_runtime_tables.sql",
         "03_engine_core.sql",
         "wf_templates.sql",
+        "wf_verify_programs.sql",
+        "wf_verify_graph.sql",
         "wf_publish_workflow_version.sql",
     ),
 }

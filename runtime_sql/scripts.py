@@ -42,6 +42,8 @@ SCRIPTS: dict[Dialect, tuple[str, ...]] = {
         "wf_verify_graph.sql",
         "wf_publish_workflow_version.sql",
         "wf_repo_create_workflow_graph.sql",
+        "wf_repo_actions.sql",
+        "wf_repo_instances.sql",
         "wf_delete_definition.sql",
         "99_permissions.sql",
     ),

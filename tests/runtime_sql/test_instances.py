@@ -288,9 +288,7 @@ def test_a_program_that_cannot_run_is_refused(
     with pytest.raises(psycopg.Error) as refused:
         connection.execute("select wf.wf_publish_workflow_version('g', repeat('a', 64))")
 
-    assert refused.value.diag.message_primary == (
-        f"WF612: the program of i (subject): {problem}"
-    )
+    assert refused.value.diag.message_primary == (f"WF612: the program of i (subject): {problem}")
 
 
 def test_publishing_what_is_not_there_is_refused(connection: psycopg.Connection[Any]) -> None:

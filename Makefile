@@ -12,7 +12,7 @@ BIN    := $(VENV)/bin
 help:
 	@echo "make demo    compile, deploy and run every example, in PostgreSQL and in process"
 	@echo "make test    the whole test suite"
-	@echo "make fuzz    1000 new random programs on both engines"
+	@echo "make fuzz    1000 new random programs on both engines, 1000 broken graphs"
 	@echo "make check   lint, types, layer contracts"
 	@echo "make format  rewrite the Python files in the house format"
 	@echo "make clean   remove .venv and caches"
@@ -31,7 +31,8 @@ test: $(VENV)/.installed
 	$(BIN)/python -m pytest -n 2 -q
 
 fuzz: $(VENV)/.installed
-	WFSQL_FUZZ=1000 $(BIN)/python -m pytest -q tests/property/test_random_graphs.py
+	WFSQL_FUZZ=1000 $(BIN)/python -m pytest -q tests/property/test_random_graphs.py \
+	  tests/property/test_mutated_graphs.py
 
 check: $(VENV)/.installed
 	$(BIN)/ruff check .

@@ -1,6 +1,7 @@
 """The compiler's diagnostic codes, in the dataclass of `dsl/codes.py`.
 
-WF090 what is not supported yet · WF1nn structure and keys · WF2nn data · WF3nn the action catalog.
+WF090 what is not supported yet · WF1nn structure and keys · WF2nn data · WF3nn the action catalog ·
+WF6nn graphs that did not come from a `.wf` file; publishing in a database gives those too.
 A code is never given a second meaning.
 """
 
@@ -82,6 +83,26 @@ CATALOG_DUPLICATE = Code("WF304", "action described twice")
 CATALOG_TYPE = Code("WF305", "bad type in a catalog")
 NO_CATALOG = Code("WF306", "no action catalog")
 SHARED_WAIT = Code("WF307", "wait in a parallel loop that any event ends", "warning")
+
+NO_GRAPH = Code("WF601", "document that is no graph")
+UNKNOWN_FORMAT = Code("WF602", "graph of an unknown format")
+WRONG_ROOT = Code("WF603", "graph without one root")
+TWO_PARENTS = Code("WF604", "node with two parents")
+UNREACHED_NODE = Code("WF605", "node that the root does not reach")
+BAD_NODE_KEY = Code("WF606", "name or key that is bad or given twice")
+UNKNOWN_NODE = Code("WF607", "unknown node")
+WRONG_EDGE = Code("WF608", "edge that cannot be there")
+MISSING_BRANCH = Code("WF609", "missing branch")
+ORDER_GAP = Code("WF610", "order with a gap")
+WRONG_CASE = Code("WF611", "case value that is missing, bad or given twice")
+BAD_PROGRAM = Code("WF612", "program that cannot run")
+UNKNOWN_OWNED_VARIABLE = Code("WF613", "variable that is not there")
+WRONG_ATTRIBUTE = Code("WF614", "bad attribute of a node")
+WRONG_BINDING = Code("WF615", "template or binding that fits nothing")
+UNDESCRIBED_ACTION = Code("WF616", "action or revision that is not described")
+BAD_TYPE_ROW = Code("WF617", "bad row of the type table")
+GRAPH_TOO_DEEP = Code("WF618", "graph nested past the limit")
+WRONG_SUBSCRIPTION = Code("WF619", "subscription that cannot be")
 
 COMPILER_CODES: tuple[Code, ...] = tuple(
     value for value in list(globals().values()) if isinstance(value, Code)

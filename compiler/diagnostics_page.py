@@ -2,7 +2,8 @@
 
 One section per code, made of `tests/corpus/err/<code>`: `fix.md`, and the first case there with
 its exact output. `--update` computes the outputs (`*.out`) anew first. A case is checked with the
-catalog `<case>.actions.yaml` beside it, else with that of the whole corpus.
+catalog `<case>.actions.yaml` beside it, else with that of the whole corpus. A case of a code for
+graphs is a GraphSpec, `<case>.spec.json`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from compiler import codes
 from compiler.pipeline import check_file
+from compiler.spec_check import check_spec
 from dsl.codes import SYNTAX_CODES, Code
 from dsl.render import render_text
 
@@ -22,15 +24,19 @@ CATALOG = "../../corpus.actions.yaml"
 PAGES = (ROOT / "docs" / "diagnostics.md", ROOT / "compiler" / "diagnostics.md")
 ALL_CODES: tuple[Code, ...] = (*SYNTAX_CODES, *codes.COMPILER_CODES)
 
-WITHOUT_CASE = frozenset({codes.TOO_DEEP.code, codes.NOT_YET.code})
-"""No file can show them: of the first the parser says it before (WF007), and nothing is left that
-the second would be about."""
+WITHOUT_CASE = frozenset({codes.TOO_DEEP.code, codes.NOT_YET.code, codes.GRAPH_TOO_DEEP.code})
+"""No file can show them, or none that is worth reading: of the first the parser says it before
+(WF007), nothing is left that the second would be about, and the third needs 512 levels."""
 
 _HEAD = """\
 # Diagnostics
 
 Everything `wf check` can say, by code. `wf explain WF104` prints one section. A warning is silenced
 by a comment in its line, `# wf: allow WF220`; an error never is.
+
+The codes from WF601 on are about graphs that were not compiled from a `.wf` file: `wf check
+graph.spec.json` gives them all, and a database that is handed such a graph gives those that its
+engine could not run, in an error 20007 (WF602: 20006) whose text begins with the code.
 
 <!-- Written by `python -m compiler.diagnostics_page` from tests/corpus/err; edit there. -->
 """
@@ -54,11 +60,14 @@ constant.
 
 
 def cases_of(code: str) -> list[Path]:
-    return sorted((CASES / code).glob("*.wf"))
+    folder = CASES / code
+    return sorted([*folder.glob("*.wf"), *folder.glob("*.spec.json")])
 
 
 def case_output(path: Path) -> str:
     """Returns what `wf check` says of a case, run in its own folder."""
+    if path.suffix == ".json":
+        return render_text(check_spec(path.read_bytes(), path.name))
     own = path.with_suffix(".actions.yaml")
     code = path.parent.name
     catalogs = [own.name] if own.exists() else [CATALOG]
@@ -87,7 +96,8 @@ def _example(path: Path) -> list[str]:
     own = path.with_suffix(".actions.yaml")
     shown = []
     if path.stem != "not_utf8":
-        shown.append(_fenced("wf", path.read_text("utf-8")))
+        language = "json" if path.suffix == ".json" else "wf"
+        shown.append(_fenced(language, path.read_text("utf-8")))
         if own.exists():
             shown.append(_fenced("yaml", own.read_text("utf-8")))
     shown.append(_fenced("text", path.with_suffix(".out").read_text("utf-8")))

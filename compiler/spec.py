@@ -41,7 +41,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from compiler import json_values
 
-SPEC_FORMAT = 1
+SPEC_FORMAT: Literal[1] = 1
 
 Program = list[list[Any]]
 NodeType = Literal[
@@ -70,7 +70,10 @@ EdgeKind = Literal[
 
 
 class _Row(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True)
+    # Strict: "1" is no number and true no 1, as in the databases that read the same documents.
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, arbitrary_types_allowed=True, strict=True
+    )
 
 
 class TypeRow(_Row):
@@ -239,6 +242,7 @@ class SourceMap(_Row):
 
     file: str
     nodes: dict[str, tuple[int, int]]
+    model_config = ConfigDict(strict=False)  # a JSON array may be the pair
 
 
 class GraphSpec(_Row):

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from compiler.templates import template_program
 from local_runner.expressions import Program, compile_program
-from local_runner.templates import template_program
 from local_runner.type_table import TypeNode, load_types
 
 if TYPE_CHECKING:

@@ -82,6 +82,14 @@ class Created:
 
 
 @dataclass(frozen=True, slots=True)
+class CreatedGraph:
+    definition_id: int
+    version_id: int
+    root_node_id: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Started:
     status: str
     next_ready_count: int
@@ -227,6 +235,10 @@ class RuntimeClient(Protocol):
     def event_types(self) -> list[str] | Failure: ...
 
     def deployed_version(self, workflow: str, content_hash: str) -> int | Failure | None: ...
+
+    def create_graph(
+        self, spec_json: str, *, activate: bool = True, update_actions: bool = False
+    ) -> CreatedGraph | Failure: ...
 
     def run_script(self, text: str) -> Failure | None: ...
 
@@ -595,6 +607,20 @@ class PostgresClient:
             content_hash,
         )
         return rows[0][0] if rows else None
+
+    @_failures_as_values
+    def create_graph(
+        self, spec_json: str, *, activate: bool = True, update_actions: bool = False
+    ) -> CreatedGraph:
+        """Deploys a GraphSpec document; one that is refused is 20007 with the code of its fault."""
+        rows = self._rows(
+            "select workflow_def_id, workflow_version_id, root_node_id, name"
+            " from wf.wf_repo_create_workflow_graph(%s::jsonb, %s, %s)",
+            spec_json,
+            activate,
+            update_actions,
+        )
+        return CreatedGraph(*rows[0])
 
     def run_script(self, text: str) -> Failure | None:
         """Executes a script of several statements; its own `begin`/`commit` hold."""

@@ -10,19 +10,6 @@ set xact_abort on;
 set nocount on;
 GO
 
-if object_id(N'wf.edge_rule', N'V') is not null drop view wf.edge_rule;
-GO
-
--- Which kinds of edge a node may have to its children, and how many of each.
-create view wf.edge_rule as
-select r.node_type, r.branch_kind, r.max_count
-  from (values (N'SEQUENCE', N'SEQUENCE', cast(null as int)), (N'SEQUENCE', N'ON_ERROR', 1),
-               (N'SEQUENCE', N'FINALLY', 1), (N'PARALLEL', N'PARALLEL', null), (N'IF', N'THEN', 1),
-               (N'IF', N'ELSE', 1), (N'SWITCH', N'CASE', null), (N'SWITCH', N'DEFAULT', 1),
-               (N'REPEAT', N'BODY', 1), (N'WHILE', N'BODY', 1), (N'FOREACH', N'BODY', 1),
-               (N'WAIT_EVENT', N'TIMEOUT', 1)) as r(node_type, branch_kind, max_count);
-GO
-
 -- The triggers refuse rows for a version that is published already (R3). 20003.
 if object_id(N'wf.tr_workflow_node_published', N'TR') is not null
     drop trigger wf.tr_workflow_node_published;
@@ -246,7 +233,7 @@ begin
     begin
         if @v_spec_format <> 1
         begin
-            set @v_message = concat(N'this runtime does not know spec_format ', @v_spec_format);
+            set @v_message = concat(N'WF602: this runtime does not know spec_format ', @v_spec_format);
             throw 70006, @v_message, 1;
         end;
         exec wf.wf_verify_graph @workflow_version_id = @v_version_id;
@@ -368,119 +355,6 @@ begin
          where not exists (select 1 from openjson(@other) as o
                             where o.[key] = e.[key] and o.type = e.type
                               and (o.type = 0 or o.value = e.value))), N'nothing');
-end;
-GO
-
--- Verifies what the rows of a version must be for the engine to run them. Errors: 20007 with what
--- was found; the compiler's own check (verify_spec) finds the same and more. Case values are
--- compared as they are written, so 1 and 1.0 are two values to this check.
-create or alter procedure wf.wf_verify_graph
-    @workflow_version_id bigint
-as
-begin
-    set nocount, xact_abort on;
-    set transaction isolation level read committed;
-    declare @v_found nvarchar(1900);
-    declare @v_root_count int;
-    declare @v_roots nvarchar(max);
-    declare @v_message nvarchar(2000);
-
-    select @v_root_count = count(*),
-           @v_roots = string_agg(cast(n.node_key as nvarchar(max)), N', ')
-                          within group (order by n.node_order)
-      from wf.workflow_node as n
-     where n.workflow_version_id = @workflow_version_id
-       and not exists (select 1 from wf.workflow_edge as d
-                        where d.workflow_version_id = n.workflow_version_id
-                          and d.child_key = n.node_key);
-    if @v_root_count = 0 set @v_found = N'it has no root';
-    if @v_root_count > 1 set @v_found = left(concat(N'it has several roots: ', @v_roots), 1900);
-    if @v_found is null
-        select top (1) @v_found = concat(N'a ', p.node_type, N' node (', p.node_key,
-                                         N') may not have an edge of kind ', d.branch_kind)
-          from wf.workflow_edge as d
-          join wf.workflow_node as p
-            on p.workflow_version_id = d.workflow_version_id and p.node_key = d.parent_key
-          left join wf.edge_rule as r
-            on r.node_type = p.node_type and r.branch_kind = d.branch_kind
-         where d.workflow_version_id = @workflow_version_id and r.node_type is null
-         order by p.node_order;
-    if @v_found is null
-        select top (1) @v_found = concat(d.parent_key, N' has ', count(*), N' edges of kind ',
-                                         d.branch_kind)
-          from wf.workflow_edge as d
-          join wf.workflow_node as p
-            on p.workflow_version_id = d.workflow_version_id and p.node_key = d.parent_key
-          join wf.edge_rule as r on r.node_type = p.node_type and r.branch_kind = d.branch_kind
-         where d.workflow_version_id = @workflow_version_id
-         group by d.parent_key, d.branch_kind, r.max_count
-        having count(*) > r.max_count
-         order by d.parent_key;
-    if @v_found is null
-        select top (1) @v_found = concat(N'the children of ', d.parent_key,
-                                         N' are not numbered from 0 without a gap')
-          from wf.workflow_edge as d
-         where d.workflow_version_id = @workflow_version_id
-         group by d.parent_key
-        having max(d.child_order) <> count(*) - 1 or min(d.child_order) <> 0
-         order by d.parent_key;
-    if @v_found is null
-        select top (1) @v_found = left(concat(d.parent_key, N' has the case value ',
-                   case when c.type = 1 then concat(N'"', string_escape(c.value, 'json'), N'"')
-                        when c.type = 0 then N'null' else c.value end, N' twice'), 1900)
-          from wf.workflow_edge as d
-         cross apply openjson(d.case_value) as c
-         where d.workflow_version_id = @workflow_version_id and d.branch_kind = N'CASE'
-         group by d.parent_key, c.type, c.value, datalength(c.value)
-        having count(*) > 1
-         order by d.parent_key;
-    if @v_found is null
-        exec wf.wf_verify_reachable @workflow_version_id = @workflow_version_id,
-            @found = @v_found output;
-    if @v_found is not null
-    begin
-        set @v_message = concat(N'the graph is refused: ', @v_found);
-        throw 70007, @v_message, 1;
-    end;
-end;
-GO
-
--- Sets depth and parent of every node that the root reaches, level by level, and says which it does
--- not reach (a cycle beside the tree), or null.
-create or alter procedure wf.wf_verify_reachable
-    @workflow_version_id bigint,
-    @found nvarchar(1900) output
-as
-begin
-    set nocount, xact_abort on;
-    set transaction isolation level read committed;
-    declare @v_depth int = 0;
-    declare @v_row_count int = 1;
-
-    update n set depth = 0
-      from wf.workflow_node as n
-     where n.workflow_version_id = @workflow_version_id
-       and not exists (select 1 from wf.workflow_edge as d
-                        where d.workflow_version_id = n.workflow_version_id
-                          and d.child_key = n.node_key);
-    while @v_row_count > 0
-    begin
-        update c
-           set depth = @v_depth + 1, parent_node_id = p.node_id, parent_type = p.node_type,
-               edge_kind = d.branch_kind, child_order = d.child_order
-          from wf.workflow_node as c
-          join wf.workflow_edge as d
-            on d.workflow_version_id = c.workflow_version_id and d.child_key = c.node_key
-          join wf.workflow_node as p
-            on p.workflow_version_id = d.workflow_version_id and p.node_key = d.parent_key
-         where d.workflow_version_id = @workflow_version_id and p.depth = @v_depth;
-        set @v_row_count = @@rowcount;
-        set @v_depth = @v_depth + 1;
-    end;
-    set @found = (select top (1) concat(n.node_key, N' is not reached from the root')
-                    from wf.workflow_node as n
-                   where n.workflow_version_id = @workflow_version_id and n.depth is null
-                   order by n.node_order);
 end;
 GO
 
@@ -664,8 +538,8 @@ begin
             @error_message = @v_error_message output;
         if @v_error_code is not null
         begin
-            select @v_message = left(concat(N'the graph is refused: input of ', n.node_key,
-                                            N' at "', @v_pointer, N'": ', @v_error_message), 2000)
+            select @v_message = left(concat(N'WF615: input of ', n.node_key, N' at "', @v_pointer,
+                                            N'": ', @v_error_message), 2000)
               from wf.workflow_node as n
              where n.node_id = @v_node_id;
             throw 70007, @v_message, 1;

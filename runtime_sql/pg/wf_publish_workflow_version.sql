@@ -1,14 +1,5 @@
 -- Publishing a version: the last step of every deploy. Twin: mssql/wf_publish_workflow_version.sql
 
--- Which kinds of edge a node may have to its children, and how many of each.
-create or replace view wf.edge_rule as
-select r.node_type, r.branch_kind, r.max_count
-  from (values ('SEQUENCE', 'SEQUENCE', null::integer), ('SEQUENCE', 'ON_ERROR', 1),
-               ('SEQUENCE', 'FINALLY', 1), ('PARALLEL', 'PARALLEL', null), ('IF', 'THEN', 1),
-               ('IF', 'ELSE', 1), ('SWITCH', 'CASE', null), ('SWITCH', 'DEFAULT', 1),
-               ('REPEAT', 'BODY', 1), ('WHILE', 'BODY', 1), ('FOREACH', 'BODY', 1),
-               ('WAIT_EVENT', 'TIMEOUT', 1)) r(node_type, branch_kind, max_count);
-
 -- Refuses rows for a version that is published already (R3).
 create or replace function wf.wf_refuse_published() returns trigger
 language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -115,7 +106,7 @@ begin
     v_is_new := v_version.published_at is null;
     if v_is_new then
         if v_version.spec_format <> 1 then
-            perform wf.wf_raise(20006, format('this runtime does not know spec_format %s',
+            perform wf.wf_raise(20006, format('WF602: this runtime does not know spec_format %s',
                                               v_version.spec_format));
         end if;
         perform wf.wf_verify_graph(v_version.workflow_version_id);
@@ -195,115 +186,6 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
     select coalesce(string_agg(format('%s %s', e.key, e.value), ', ' order by e.key), 'nothing')
       from jsonb_each(p_one) e
      where p_other -> e.key is distinct from e.value
-$$;
-
--- Verifies what the rows of a version must be for the engine to run them. Errors: 20007 with what
--- was found; the compiler's own check (verify_spec) finds the same and more.
-create or replace function wf.wf_verify_graph(p_workflow_version_id bigint) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_nestloop = off as $$
-declare
-    v_found text;
-begin
-    select case when count(*) = 0 then 'it has no root'
-                else 'it has several roots: ' || string_agg(n.node_key, ', ' order by n.node_order)
-           end
-      into v_found
-      from wf.workflow_node n
-     where n.workflow_version_id = p_workflow_version_id
-       and not exists (select 1 from wf.workflow_edge d
-                        where d.workflow_version_id = n.workflow_version_id
-                          and d.child_key = n.node_key)
-    having count(*) <> 1;
-    if v_found is not null then
-        perform wf.wf_raise(20007, 'the graph is refused: ' || v_found);
-    end if;
-    select format('a %s node (%s) may not have an edge of kind %s', p.node_type, p.node_key,
-                  d.branch_kind)
-      into v_found
-      from wf.workflow_edge d
-      join wf.workflow_node p
-        on p.workflow_version_id = d.workflow_version_id and p.node_key = d.parent_key
-      left join wf.edge_rule r on r.node_type = p.node_type and r.branch_kind = d.branch_kind
-     where d.workflow_version_id = p_workflow_version_id and r.node_type is null
-     order by p.node_order limit 1;
-    if v_found is null then
-        select format('%s has %s edges of kind %s', d.parent_key, count(*), d.branch_kind)
-          into v_found
-          from wf.workflow_edge d
-          join wf.workflow_node p
-            on p.workflow_version_id = d.workflow_version_id and p.node_key = d.parent_key
-          join wf.edge_rule r on r.node_type = p.node_type and r.branch_kind = d.branch_kind
-         where d.workflow_version_id = p_workflow_version_id
-         group by d.parent_key, d.branch_kind, r.max_count
-        having count(*) > r.max_count
-         order by d.parent_key limit 1;
-    end if;
-    if v_found is null then
-        select format('the children of %s are not numbered from 0 without a gap', d.parent_key)
-          into v_found
-          from wf.workflow_edge d
-         where d.workflow_version_id = p_workflow_version_id
-         group by d.parent_key
-        having max(d.child_order) <> count(*) - 1 or min(d.child_order) <> 0
-         order by d.parent_key limit 1;
-    end if;
-    if v_found is null then
-        select format('%s has the case value %s twice', d.parent_key, c.value)
-          into v_found
-          from wf.workflow_edge d
-         cross join lateral jsonb_array_elements(d.case_value) c
-         where d.workflow_version_id = p_workflow_version_id and d.branch_kind = 'CASE'
-         group by d.parent_key, c.value
-        having count(*) > 1
-         order by d.parent_key limit 1;
-    end if;
-    if v_found is null then
-        v_found := wf.wf_verify_reachable(p_workflow_version_id);
-    end if;
-    if v_found is null then
-        v_found := wf.wf_verify_programs(p_workflow_version_id);
-    end if;
-    if v_found is not null then
-        perform wf.wf_raise(20007, 'the graph is refused: ' || v_found);
-    end if;
-end
-$$;
-
--- Sets depth and parent of every node that the root reaches and says which it does not reach (a
--- cycle beside the tree), or null. Every node has at most one parent, so the walk ends.
-create or replace function wf.wf_verify_reachable(p_workflow_version_id bigint) returns text
-language plpgsql set search_path = pg_catalog, pg_temp set enable_nestloop = off as $$
-declare
-    v_found text;
-begin
-    with recursive tree as (
-        select n.node_id, n.node_key, n.node_type, 0 as depth, null::bigint as parent_node_id,
-               null::text as parent_type, null::text as branch_kind, null::integer as child_order
-          from wf.workflow_node n
-         where n.workflow_version_id = p_workflow_version_id
-           and not exists (select 1 from wf.workflow_edge d
-                            where d.workflow_version_id = n.workflow_version_id
-                              and d.child_key = n.node_key)
-        union all
-        select c.node_id, c.node_key, c.node_type, t.depth + 1, t.node_id, t.node_type,
-               d.branch_kind, d.child_order
-          from tree t
-          join wf.workflow_edge d
-            on d.workflow_version_id = p_workflow_version_id and d.parent_key = t.node_key
-          join wf.workflow_node c
-            on c.workflow_version_id = p_workflow_version_id and c.node_key = d.child_key
-    )
-    update wf.workflow_node n
-       set depth = t.depth, parent_node_id = t.parent_node_id, parent_type = t.parent_type,
-           edge_kind = t.branch_kind, child_order = t.child_order
-      from tree t
-     where n.node_id = t.node_id;
-    select format('%s is not reached from the root', n.node_key) into v_found
-      from wf.workflow_node n
-     where n.workflow_version_id = p_workflow_version_id and n.depth is null
-     order by n.node_order limit 1;
-    return v_found;
-end
 $$;
 
 -- Fills what the engine reads instead of working it out: links between nodes, what a node opens and
@@ -529,7 +411,7 @@ begin
         select * into v_program
           from wf.wf_compile_template_string(v_row.text_value, p_workflow_version_id, v_row.node_id);
         if v_program.error_code is not null then
-            perform wf.wf_raise(20007, format('the graph is refused: input of %s at "%s": %s',
+            perform wf.wf_raise(20007, format('WF615: input of %s at "%s": %s',
                 v_row.node_key, v_row.pointer, v_program.error_message));
         end if;
         insert into wf.workflow_input_binding (workflow_version_id, node_key, pointer, program_json,

@@ -35,7 +35,8 @@ begin
         v_steps := v_ref -> -1;
         if jsonb_typeof(v_steps) <> 'array' or exists (
             select 1 from jsonb_array_elements(v_steps) s
-             where jsonb_typeof(s.value) not in ('string', 'number', 'array')) then
+             where jsonb_typeof(s.value) not in ('string', 'array')
+               and not (jsonb_typeof(s.value) = 'number' and s.value::text ~ '^[0-9]+$')) then
             return false;
         end if;
         select array_agg(s.value) into v_nested
@@ -56,6 +57,7 @@ declare
     v_size  integer;
     v_depth integer := 0;
     v_at    integer := 0;
+    v_ways  integer[] := '{}';  -- the stack that a jump brings to an instruction
 begin
     if jsonb_typeof(p_program) is distinct from 'array' or jsonb_array_length(p_program) = 0 then
         return 'a program is an array of instructions';
@@ -63,6 +65,9 @@ begin
     v_size := jsonb_array_length(p_program);
     for v_step in select s.value from jsonb_array_elements(p_program) s loop
         v_at := v_at + 1;
+        if v_ways[v_at] <> v_depth then
+            return format('the ways to instruction %s leave different stacks', v_at);
+        end if;
         if jsonb_typeof(v_step) <> 'array' or jsonb_typeof(v_step -> 0) is distinct from 'string' then
             return format('instruction %s is no array that begins with a name', v_at);
         end if;
@@ -89,20 +94,33 @@ begin
                 return format('instruction %s (%s) has no two operands', v_at, v_op);
             end if;
             v_depth := v_depth - 1;
-        elsif v_op in ('jf', 'jt', 'alt') and v_step ->> 1 ~ '^[0-9]{1,6}$' then
+        elsif v_op in ('jf', 'jt', 'alt') and jsonb_array_length(v_step) = 2
+              and jsonb_typeof(v_step -> 1) = 'number' and v_step ->> 1 ~ '^[0-9]{1,6}$' then
             v_count := (v_step ->> 1)::integer;
             if v_depth < 1 or v_count < 1 or v_at + v_count > v_size then
                 return format('instruction %s (%s) jumps out of the program', v_at, v_op);
             end if;
+            if v_ways[v_at + v_count + 1] <> v_depth then
+                return format('the ways to instruction %s leave different stacks',
+                              v_at + v_count + 1);
+            end if;
+            v_ways[v_at + v_count + 1] := v_depth;
             v_depth := v_depth - 1;
-        elsif v_op in ('arr', 'cat') and v_step ->> 1 ~ '^[0-9]{1,6}$' then
+        elsif v_op in ('arr', 'cat') and jsonb_array_length(v_step) = 2
+              and jsonb_typeof(v_step -> 1) = 'number' and v_step ->> 1 ~ '^[0-9]{1,6}$' then
             v_count := (v_step ->> 1)::integer;
             if v_depth < v_count then
                 return format('instruction %s (%s) takes more than there is', v_at, v_op);
             end if;
             v_depth := v_depth - v_count + 1;
-        elsif v_op = 'obj' and jsonb_typeof(v_step -> 1) = 'array' then
+        elsif v_op = 'obj' and jsonb_array_length(v_step) = 2
+              and jsonb_typeof(v_step -> 1) = 'array' then
             v_count := jsonb_array_length(v_step -> 1);
+            if jsonb_path_exists(v_step -> 1, 'strict $[*] ? (@.type() != "string")')
+               or v_count <> (select count(distinct k.value)
+                                from jsonb_array_elements(v_step -> 1) k) then
+                return format('instruction %s (obj) has keys that are no texts, or one twice', v_at);
+            end if;
             if v_depth < v_count then
                 return format('instruction %s (obj) takes more than there is', v_at);
             end if;
@@ -111,6 +129,9 @@ begin
             return format('instruction %s (%s) is not known', v_at, left(v_op, 40));
         end if;
     end loop;
+    if v_ways[v_size + 1] <> v_depth then
+        return format('the ways to instruction %s leave different stacks', v_size + 1);
+    end if;
     if v_depth <> 1 then
         return format('it leaves %s values', v_depth);
     end if;
@@ -151,7 +172,13 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
             select 'output', o.value ->> 'name', o.value -> 'program'
               from wf.workflow_version v
              cross join lateral jsonb_array_elements(v.outputs_json) o
-             where v.workflow_version_id = p_workflow_version_id) p
+             where v.workflow_version_id = p_workflow_version_id
+            union all
+            select 'subscription to ' || e.event_type, 'event input ' || (i.value ->> 'name'),
+                   i.value -> 'program'
+              from wf.event_subscription e
+             cross join lateral jsonb_array_elements(e.inputs_json) i
+             where e.workflow_version_id = p_workflow_version_id) p
      cross join lateral (select wf.wf_program_problem(p.program_json) as problem) x
      where x.problem is not null
      limit 1

@@ -211,38 +211,38 @@ TWO_BODIES = "('b', 2, 'SEQUENCE', true), ('c', 3, 'SEQUENCE', true)"
 @pytest.mark.parametrize(
     ("nodes", "edges", "found"),
     [
-        (f"{ROOT}, ('h', 1, 'SEQUENCE', false)", "", "it has several roots: g, h"),
+        (f"{ROOT}, ('h', 1, 'SEQUENCE', false)", "", "WF603: there are several roots: g, h"),
         (
             "('g', 0, 'SEQUENCE', false), ('h', 1, 'SEQUENCE', false)",
             "('g', 'h', 'SEQUENCE', 0, null), ('h', 'g', 'SEQUENCE', 0, null)",
-            "it has no root",
+            "WF603: there is no root",
         ),
         (
             f"{ROOT}, ('h', 1, 'SEQUENCE', false)",
             "('g', 'h', 'THEN', 0, null)",
-            "a SEQUENCE node (g) may not have an edge of kind THEN",
+            "WF608: node g, of type SEQUENCE, has an edge of kind THEN",
         ),
         (
             f"{ROOT}, ('h', 1, 'SEQUENCE', false)",
             "('g', 'h', 'SEQUENCE', 1, null)",
-            "the children of g are not numbered from 0 without a gap",
+            "WF610: the edges of g are not numbered from 0 without a gap",
         ),
         (
             f"{ROOT}, ('w', 1, 'WHILE', false), {TWO_BODIES}",
             "('g', 'w', 'SEQUENCE', 0, null), ('w', 'b', 'BODY', 0, null),"
             " ('w', 'c', 'BODY', 1, null)",
-            "w has 2 edges of kind BODY",
+            "WF608: node w has 2 edges of kind BODY",
         ),
         (
             f"{ROOT}, ('s', 1, 'SWITCH', false), {TWO_BODIES}",
             "('g', 's', 'SEQUENCE', 0, null), ('s', 'b', 'CASE', 0, '[1]'),"
             " ('s', 'c', 'CASE', 1, '[2, 1]')",
-            "s has the case value 1 twice",
+            "WF611: s has the case value 1 twice",
         ),
         (
             f"{ROOT}, ('x', 1, 'SEQUENCE', false), ('y', 2, 'SEQUENCE', false)",
             "('x', 'y', 'SEQUENCE', 0, null), ('y', 'x', 'SEQUENCE', 0, null)",
-            "x is not reached from the root",
+            "WF605: node x is not reached from the root",
         ),
     ],
 )
@@ -255,7 +255,7 @@ def test_a_graph_that_no_compiler_wrote_is_refused(
         connection.execute("select wf.wf_publish_workflow_version('g', repeat('a', 64))")
 
     assert refused.value.diag.message_detail == "20007"
-    assert refused.value.diag.message_primary == f"the graph is refused: {found}"
+    assert refused.value.diag.message_primary == found
 
 
 @pytest.mark.parametrize(
@@ -276,9 +276,11 @@ def test_a_graph_that_no_compiler_wrote_is_refused(
 def test_a_program_that_cannot_run_is_refused(
     connection: psycopg.Connection[Any], program: str, problem: str
 ) -> None:
-    bare_version(connection, f"{ROOT}, ('i', 1, 'IF', false)", "('g', 'i', 'SEQUENCE', 0, null)")
+    bare_version(
+        connection, f"{ROOT}, ('i', 1, 'SWITCH', false)", "('g', 'i', 'SEQUENCE', 0, null)"
+    )
     connection.execute(
-        "update wf.workflow_node set attributes_json = jsonb_build_object('condition', %s::jsonb)"
+        "update wf.workflow_node set attributes_json = jsonb_build_object('subject', %s::jsonb)"
         " where node_key = 'i'",
         (program,),
     )
@@ -286,9 +288,7 @@ def test_a_program_that_cannot_run_is_refused(
     with pytest.raises(psycopg.Error) as refused:
         connection.execute("select wf.wf_publish_workflow_version('g', repeat('a', 64))")
 
-    assert refused.value.diag.message_primary == (
-        f"the graph is refused: the program of i (condition): {problem}"
-    )
+    assert refused.value.diag.message_primary == (f"WF612: the program of i (subject): {problem}")
 
 
 def test_publishing_what_is_not_there_is_refused(connection: psycopg.Connection[Any]) -> None:

@@ -88,7 +88,7 @@ def test_edge_that_the_parent_cannot_have(document: dict[str, Any]) -> None:
 
 def test_if_without_then(document: dict[str, Any]) -> None:
     row(document, "edges", child="if_1.then")["kind"] = "ELSE"
-    assert messages(document) == ["if_1: a IF needs a THEN edge"]
+    assert messages(document) == ["if_1: an IF needs a THEN edge"]
 
 
 def test_order_with_a_gap(document: dict[str, Any]) -> None:
@@ -128,7 +128,7 @@ def test_unknown_task(document: dict[str, Any]) -> None:
 
 def test_attribute_that_is_missing(document: dict[str, Any]) -> None:
     del row(document, "nodes", key="if_1")["attributes"]["condition"]
-    assert messages(document) == ["if_1: a IF needs attribute condition"]
+    assert messages(document) == ["if_1: an IF needs attribute condition"]
 
 
 def test_action_that_is_not_described(document: dict[str, Any]) -> None:
@@ -255,7 +255,7 @@ BAD_ATTRIBUTES = [
         {"tolerate": {"percent": 101}},
         "tolerate takes an integer from 0, and at most 100 percent",
     ),
-    ("if_1", {"timeout_ms": 1}, "a IF has no attribute timeout_ms"),
+    ("if_1", {"timeout_ms": 1}, "an IF has no attribute timeout_ms"),
 ]
 
 

@@ -16,7 +16,6 @@ from wfsql.cli.findings import count_text, show_diagnostics
 from wfsql.cli.output import counted, write_json
 
 if TYPE_CHECKING:
-    from compiler.pipeline import CheckResult
     from dsl.diagnostics import Diagnostic
 
 
@@ -30,7 +29,7 @@ def run(arguments: Sequence[str]) -> int:
     gc.disable()
     try:
         for file in options.files:
-            found += _check(file, options.catalog).diagnostics
+            found += _check(file, options.catalog)
     finally:
         gc.enable()
     _write(found, options.format, len(options.files))
@@ -41,11 +40,14 @@ def _parser() -> Parser:
     parser = Parser(
         "check",
         "FILE...",
-        "Read workflow files and their catalogs and say what is wrong, all at once.\n\n"
+        "Read workflow files and their catalogs and say what is wrong, all at once.\n"
+        "A file that ends in .json is a graph, as `wf compile --dialect spec` writes it.\n\n"
         "The exit code is 1 when there is an error; warnings alone are fine.",
         "wf check flows/*.wf",
     )
-    parser.add_argument("files", metavar="FILE", nargs="+", help="A workflow file; - is stdin.")
+    parser.add_argument(
+        "files", metavar="FILE", nargs="+", help="A workflow file, or a graph as .json; - is stdin."
+    )
     parser.add_argument(
         "--catalog",
         metavar="FILE",
@@ -69,12 +71,30 @@ def _parser() -> Parser:
     return parser
 
 
-def _check(file: str, catalogs: list[str] | None) -> CheckResult:
+def _check(file: str, catalogs: list[str] | None) -> tuple[Diagnostic, ...]:
+    if file.endswith(".json"):
+        return _check_graph(file)
     from compiler.pipeline import check_file, check_text
 
     if file != "-":
-        return check_file(file, catalogs)
-    return check_text(sys.stdin.buffer.read(), "<stdin>", catalogs or ())
+        return check_file(file, catalogs).diagnostics
+    return check_text(sys.stdin.buffer.read(), "<stdin>", catalogs or ()).diagnostics
+
+
+def _check_graph(file: str) -> tuple[Diagnostic, ...]:
+    """Checks a graph that `wf compile --dialect spec`, or something else, has written."""
+    from pathlib import Path
+
+    from compiler.spec_check import check_spec
+
+    try:
+        data = Path(file).read_bytes()
+    except OSError as error:
+        from wfsql.cli.main import CommandError
+
+        reason = (error.strerror or "it cannot be read").lower()
+        raise CommandError(f"{file}: {reason}") from error
+    return check_spec(data, file)
 
 
 def _write(found: list[Diagnostic], format_: str, file_count: int) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from local_runner.templates import string_program, template_program
+from compiler.templates import string_program, template_program
 
 
 def text(value: str) -> Any:

@@ -118,10 +118,8 @@ WORKFLOW_NODE = Table(
     name="workflow_node",
     owner="version",
     columns=_columns(
-        "node_key node_order:integer node_type is_generated:boolean action_name action_revision "
-        "attributes_json:json"
+        "node_key node_type is_generated:boolean action_name action_revision attributes_json:json"
     ),
-    order_by="node_order",
 )
 WORKFLOW_EDGE = Table(
     name="workflow_edge",
@@ -250,11 +248,11 @@ def _type_rows(spec: GraphSpec) -> list[Row]:
 
 def _node_rows(spec: GraphSpec) -> list[Row]:
     rows: list[Row] = []
-    for order, node in enumerate(spec.nodes):
+    for node in spec.nodes:
         # Two attributes have columns of their own: what they say stands in one place only.
         rest = {k: v for k, v in node.attributes.items() if k not in ("action", "revision")}
         action, revision = node.attributes.get("action"), node.attributes.get("revision")
-        rows.append((node.key, order, node.type, node.generated, action, revision, _json(rest)))
+        rows.append((node.key, node.type, node.generated, action, revision, _json(rest)))
     return rows
 
 

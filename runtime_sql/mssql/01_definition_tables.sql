@@ -181,7 +181,6 @@ create table wf.workflow_node (
     node_id              bigint identity(1, 1) not null,
     workflow_version_id  bigint not null,
     node_key             nvarchar(200) collate Latin1_General_100_BIN2 not null,
-    node_order           int not null,
     node_type            nvarchar(20) collate Latin1_General_100_BIN2 not null,
     is_generated         bit not null,
     action_name          nvarchar(200) collate Latin1_General_100_BIN2 null,

@@ -508,7 +508,7 @@ begin
      cross apply openjson(concat(N'[', t.template_json, N']')) as j
      where t.workflow_version_id = @workflow_version_id
        and charindex(N'${', t.template_json) > 0
-     order by n.node_order;
+     order by n.node_id;
     set @v_row_count = @@rowcount;
     while @v_row_count > 0
     begin

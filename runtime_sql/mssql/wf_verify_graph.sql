@@ -56,7 +56,7 @@ begin
            and not exists (select 1 from wf.collection_binding as b
                             where b.workflow_version_id = n.workflow_version_id
                               and b.node_key = n.node_key)
-         order by n.node_order;
+         order by n.node_id;
     if @v_found is not null throw 70007, @v_found, 1;
 end;
 GO
@@ -74,7 +74,7 @@ begin
                when count(*) = 0 then N'WF603: there is no root'
                when count(*) > 1 then concat(N'WF603: there are several roots: ',
                    string_agg(cast(n.node_key as nvarchar(max)), N', ')
-                       within group (order by n.node_order))
+                       within group (order by n.node_id))
                when max(n.node_type) <> N'SEQUENCE'
                then N'WF603: the root must be a SEQUENCE' end, 1900)
       from wf.workflow_node as n
@@ -112,7 +112,7 @@ begin
        and (r.node_type is null
             or d.branch_kind not in (N'SEQUENCE', N'PARALLEL')
                and not (c.node_type = N'SEQUENCE' and c.is_generated = 1))
-     order by p.node_order, d.child_order;
+     order by p.node_id, d.child_order;
     if @found is null
         select top (1) @found = case
                    when r.max_count is null or count(d.child_key) = 0
@@ -125,9 +125,9 @@ begin
             on d.workflow_version_id = n.workflow_version_id and d.parent_key = n.node_key
            and d.branch_kind = r.branch_kind
          where n.workflow_version_id = @workflow_version_id
-         group by n.node_key, n.node_order, r.branch_kind, r.max_count, r.is_needed
+         group by n.node_key, n.node_id, r.branch_kind, r.max_count, r.is_needed
         having count(d.child_key) > r.max_count or r.is_needed = 1 and count(d.child_key) = 0
-         order by n.node_order;
+         order by n.node_id;
     if @found is null
         select top (1) @found = concat(N'WF610: the edges of ', d.parent_key,
                                        N' are not numbered from 0 without a gap')
@@ -206,6 +206,6 @@ begin
                                         N' is not reached from the root')
                     from wf.workflow_node as n
                    where n.workflow_version_id = @workflow_version_id and n.depth is null
-                   order by n.node_order);
+                   order by n.node_id);
 end;
 GO

@@ -148,7 +148,6 @@ create table wf.workflow_node (
     node_id              bigint    generated always as identity,
     workflow_version_id  bigint    not null,
     node_key             text      not null,
-    node_order           integer   not null,
     node_type            text      not null,
     is_generated         boolean   not null,
     action_name          text,

@@ -406,7 +406,7 @@ begin
          cross join lateral wf.wf_template_bindings(t.template_json) b
          where t.workflow_version_id = p_workflow_version_id
            and t.template_json::text like '%${%'
-         order by n.node_order, b.pointer
+         order by n.node_id, b.pointer
     loop
         select * into v_program
           from wf.wf_compile_template_string(v_row.text_value, p_workflow_version_id, v_row.node_id);

@@ -303,9 +303,9 @@ begin
            (t.value ->> 'required')::boolean, (t.value ->> 'nullable')::boolean,
            nullif(t.value -> 'enum', 'null')
       from jsonb_array_elements(p_spec -> 'types') t;
-    insert into wf.workflow_node (workflow_version_id, node_key, node_order, node_type,
-                                  is_generated, action_name, action_revision, attributes_json)
-    select p_version_id, n.value ->> 'key', n.position - 1, n.value ->> 'type',
+    insert into wf.workflow_node (workflow_version_id, node_key, node_type, is_generated,
+                                  action_name, action_revision, attributes_json)
+    select p_version_id, n.value ->> 'key', n.value ->> 'type',
            (n.value ->> 'generated')::boolean, n.value -> 'attributes' ->> 'action',
            n.value -> 'attributes' ->> 'revision',
            (n.value -> 'attributes') - array['action', 'revision']
@@ -347,7 +347,7 @@ begin
            and not exists (select 1 from wf.workflow_edge e
                             where e.workflow_version_id = p_version_id
                               and e.child_key = n.node_key)
-         order by n.node_order limit 1) r
+         order by n.node_id limit 1) r
     union all
     select p_version_id, v.value ->> 'owner', (v.value ->> 'order')::integer, v.value ->> 'name',
            v.value ->> 'kind', (v.value ->> 'type')::integer, false,

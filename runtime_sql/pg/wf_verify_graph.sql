@@ -38,7 +38,7 @@ select t.node_type, a.name as attribute, a.kind, n.is_needed, a.least,
                ('lease_ms', 'integer', 1), ('timeout_ms', 'integer', 1), ('delay_ms', 'integer', 0),
                ('sleep_ms', 'integer', 0), ('backoff_ms', 'integer', 0), ('max_ms', 'integer', 0),
                ('factor_hundredths', 'integer', 100), ('priority', 'integer', -2147483647),
-               ('keep_going', 'flag', null), ('reuse', 'flag', null), ('item', 'text', null),
+               ('keep_going', 'flag', null), ('reuse', 'object', null), ('item', 'text', null),
                ('index', 'text', null), ('counter', 'text', null), ('branch_variable', 'text', null),
                ('event_type', 'text', null), ('condition', 'program', null),
                ('subject', 'program', null), ('count', 'program', null),
@@ -75,7 +75,7 @@ begin
            and not exists (select 1 from wf.collection_binding b
                             where b.workflow_version_id = n.workflow_version_id
                               and b.node_key = n.node_key)
-         order by n.node_order limit 1;
+         order by n.node_id limit 1;
     end if;
     if v_found is not null then
         perform wf.wf_raise(20007, v_found);
@@ -88,7 +88,7 @@ create or replace function wf.wf_verify_root(p_workflow_version_id bigint) retur
 language sql stable set search_path = pg_catalog, pg_temp set enable_nestloop = off as $$
     select case when count(*) = 0 then 'WF603: there is no root'
                 when count(*) > 1 then 'WF603: there are several roots: '
-                     || string_agg(n.node_key, ', ' order by n.node_order)
+                     || string_agg(n.node_key, ', ' order by n.node_id)
                 when max(n.node_type) <> 'SEQUENCE' then 'WF603: the root must be a SEQUENCE' end
       from wf.workflow_node n
      where n.workflow_version_id = p_workflow_version_id
@@ -119,7 +119,7 @@ begin
        and (r.node_type is null
             or d.branch_kind not in ('SEQUENCE', 'PARALLEL')
                and not (c.node_type = 'SEQUENCE' and c.is_generated))
-     order by p.node_order, d.child_order limit 1;
+     order by p.node_id, d.child_order limit 1;
     if v_found is null then
         select case when r.max_count is null or count(d.child_key) = 0
                     then format('WF609: node %s has no %s edge', n.node_key, r.branch_kind)
@@ -132,9 +132,9 @@ begin
             on d.workflow_version_id = n.workflow_version_id and d.parent_key = n.node_key
            and d.branch_kind = r.branch_kind
          where n.workflow_version_id = p_workflow_version_id
-         group by n.node_key, n.node_order, r.branch_kind, r.max_count, r.is_needed
+         group by n.node_key, n.node_id, r.branch_kind, r.max_count, r.is_needed
         having count(d.child_key) > r.max_count or r.is_needed and count(d.child_key) = 0
-         order by n.node_order limit 1;
+         order by n.node_id limit 1;
     end if;
     if v_found is null then
         select format('WF610: the edges of %s are not numbered from 0 without a gap', d.parent_key)
@@ -180,27 +180,27 @@ $$;
 create or replace function wf.wf_verify_attributes(p_workflow_version_id bigint) returns text
 language sql stable set search_path = pg_catalog, pg_temp set enable_nestloop = off as $$
     with owners as (
-        select n.node_key, n.node_order, n.node_type as rules, n.attributes_json as given
+        select n.node_key, n.node_id, n.node_type as rules, n.attributes_json as given
           from wf.workflow_node n
          where n.workflow_version_id = p_workflow_version_id
         union all
-        select n.node_key, n.node_order, 'retry', n.attributes_json -> 'retry'
+        select n.node_key, n.node_id, 'retry', n.attributes_json -> 'retry'
           from wf.workflow_node n
          where n.workflow_version_id = p_workflow_version_id
            and jsonb_typeof(n.attributes_json -> 'retry') = 'object'
     ), problems as (
-        select o.node_key, o.node_order, format('needs attribute %s', r.attribute) as problem
+        select o.node_key, o.node_id, format('needs attribute %s', r.attribute) as problem
           from owners o
           join wf.attribute_rule r on r.node_type = o.rules and r.is_needed
          where not o.given ? r.attribute
         union all
-        select o.node_key, o.node_order, format('has no attribute %s', left(g.key, 40))
+        select o.node_key, o.node_id, format('has no attribute %s', left(g.key, 40))
           from owners o
          cross join lateral jsonb_object_keys(o.given) g(key)
           left join wf.attribute_rule r on r.node_type = o.rules and r.attribute = g.key
          where r.attribute is null and o.rules <> 'retry'
         union all
-        select o.node_key, o.node_order, format('has a bad value of %s', r.attribute)
+        select o.node_key, o.node_id, format('has a bad value of %s', r.attribute)
           from owners o
          cross join lateral jsonb_each(o.given) g
           join wf.attribute_rule r on r.node_type = o.rules and r.attribute = g.key
@@ -213,7 +213,7 @@ language sql stable set search_path = pg_catalog, pg_temp set enable_nestloop = 
                when 'program' then true
                else jsonb_typeof(g.value) = 'object' end
         union all
-        select n.node_key, n.node_order, 'has a bad code of fail'
+        select n.node_key, n.node_id, 'has a bad code of fail'
           from wf.workflow_node n
          where n.workflow_version_id = p_workflow_version_id and n.attributes_json ? 'fail'
            and not case
@@ -223,7 +223,7 @@ language sql stable set search_path = pg_catalog, pg_temp set enable_nestloop = 
                     between -2147483648 and -1 end
     )
     select format('WF614: node %s %s', p.node_key, p.problem)
-      from problems p order by p.node_order, p.problem limit 1
+      from problems p order by p.node_id, p.problem limit 1
 $$;
 
 -- Sets depth and parent of every node that the root reaches and says which it does not reach (a
@@ -258,7 +258,7 @@ begin
     select format('WF605: node %s is not reached from the root', n.node_key) into v_found
       from wf.workflow_node n
      where n.workflow_version_id = p_workflow_version_id and n.depth is null
-     order by n.node_order limit 1;
+     order by n.node_id limit 1;
     return v_found;
 end
 $$;

@@ -1,8 +1,8 @@
 """One node more in a workflow is a small change of its script, in both dialects.
 
-Only rows of the new node come, and only the order of the siblings after it changes. Two things
-count on with every node of the text: `node_order`, and the source map, which is one document. Nodes
-here have keys of their own: automatic ones count on, too (R11).
+Only rows of the new node come, and only the order of the siblings after it changes; apart from
+these stands the source map, which is one document. Nodes here have keys of their own: automatic
+ones count on (R11).
 """
 
 from __future__ import annotations
@@ -89,10 +89,9 @@ def script(program: Program, catalog: Path, dialect: str) -> list[str]:
     assert [found for found in result.diagnostics if found.severity == "error"] == []
     spec = result.specs[0].model_copy(update={"source_map": None})
     text = EMITTERS[dialect](spec).replace(spec.content_hash(), "HASH")
-    return [_NODE_ORDER.sub(r"\1", line.rstrip(",")) for line in text.splitlines()]
+    return [line.rstrip(",") for line in text.splitlines()]
 
 
-_NODE_ORDER = re.compile(r"^(  \(N?'\w[\w.]*', )\d+, (?=N?'[A-Z_]+', )")
 _EDGE = re.compile(r"^  \(N?'([\w.]+)', N?'([\w.]+)', N?'[A-Z_]+', (\d+), ")
 
 

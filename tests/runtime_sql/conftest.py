@@ -84,14 +84,13 @@ class GraphDatabase:
             )
         action = ("a.b", CONTENT_HASH) if type == "ACTION" else (None, None)
         (node_id,) = self.row(
-            "insert into wf.workflow_node (workflow_version_id, node_key, node_order, node_type,"
+            "insert into wf.workflow_node (workflow_version_id, node_key, node_type,"
             " is_generated, action_name, action_revision, attributes_json, parent_node_id,"
             " parent_type, edge_kind, child_order, is_loop_body, depth, opens_scope)"
-            " values (%s, %s, %s, %s, %s, %s, %s, %s::jsonb, %s, %s, %s, %s, %s, %s, %s)"
+            " values (%s, %s, %s, %s, %s, %s, %s::jsonb, %s, %s, %s, %s, %s, %s, %s)"
             " returning node_id",
             self.version_id,
             key,
-            len(self.nodes),
             type,
             generated,
             *action,

@@ -86,13 +86,6 @@ def test_shared_rows_are_sorted_so_that_two_deploys_lock_alike(dialect: str) -> 
 
 
 @both_dialects
-def test_ids_follow_the_order_of_the_nodes(dialect: str) -> None:
-    inserts = parsed_inserts(EMITTERS[dialect](wide(3)), dialect)
-    nodes = next(i for i in inserts if i.this.this.name == "workflow_node")
-    assert nodes.expression.args["order"].expressions[0].this == exp.column("node_order", table="r")
-
-
-@both_dialects
 def test_a_value_that_no_database_stores_is_refused(dialect: str) -> None:
     broken = spec("broken", [node("r", "SEQUENCE", fail={"code": -1, "message": "\x00"})], [])
     with pytest.raises(json_values.UnstorableValue, match=r"U\+0000"):

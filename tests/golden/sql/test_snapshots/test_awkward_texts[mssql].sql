@@ -77,16 +77,15 @@ GO
 
 if xact_state() <> 1 throw 70003, N'the deploy failed before this batch', 1;
 
-insert into wf.workflow_node (workflow_version_id, node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
-select v.workflow_version_id, r.node_key, r.node_order, r.node_type, r.is_generated, r.action_name, r.action_revision, r.attributes_json
+insert into wf.workflow_node (workflow_version_id, node_key, node_type, is_generated, action_name, action_revision, attributes_json)
+select v.workflow_version_id, r.node_key, r.node_type, r.is_generated, r.action_name, r.action_revision, r.attributes_json
 from (values
-  (N'awkward', 0, N'SEQUENCE', 0, null, null, N'{}'),
-  (N'a', 1, N'ACTION', 0, N'odd ''name'' $' + N'(x)' + nchar(10) + N'😀', N'5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', N'{}')
-) as r(node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
+  (N'awkward', N'SEQUENCE', 0, null, null, N'{}'),
+  (N'a', N'ACTION', 0, N'odd ''name'' $' + N'(x)' + nchar(10) + N'😀', N'5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', N'{}')
+) as r(node_key, node_type, is_generated, action_name, action_revision, attributes_json)
 join wf.workflow_def as d on d.name = N'awkward'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'aa0e0a8bf511ac336654ec53bb83d4c0cfda25cd9b943d190301f598d53145d2'
-where v.published_at is null
-order by r.node_order;
+where v.published_at is null;
 GO
 
 if xact_state() <> 1 throw 70003, N'the deploy failed before this batch', 1;

@@ -105,29 +105,28 @@ GO
 
 if xact_state() <> 1 throw 70003, N'the deploy failed before this batch', 1;
 
-insert into wf.workflow_node (workflow_version_id, node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
-select v.workflow_version_id, r.node_key, r.node_order, r.node_type, r.is_generated, r.action_name, r.action_revision, r.attributes_json
+insert into wf.workflow_node (workflow_version_id, node_key, node_type, is_generated, action_name, action_revision, attributes_json)
+select v.workflow_version_id, r.node_key, r.node_type, r.is_generated, r.action_name, r.action_revision, r.attributes_json
 from (values
-  (N'order_delivery', 0, N'SEQUENCE', 0, null, null, N'{}'),
-  (N'while_1', 1, N'WHILE', 0, null, null, N'{"condition":[["var","arrived","order_delivery",[]],["not"],["jf",4],["var","asked","order_delivery",[]],["lit",3],["lt"],["bool"]],"max":10000}'),
-  (N'while_1.body', 2, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'delivered', 3, N'WAIT_EVENT', 0, null, null, N'{"event_type":"courier.delivered","correlate":[["var","order_id","order_delivery",[]]],"timeout_ms":259200000}'),
-  (N'delivered.timeout', 4, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'chase', 5, N'ACTION', 0, N'courier.chase', N'dbd85799cb9044bcad8c3d61a7a34699e024b56b544f238b7ca692249001962d', N'{}'),
-  (N'if_1', 6, N'IF', 0, null, null, N'{"condition":[["var","arrived","order_delivery",[]],["not"]]}'),
-  (N'if_1.then', 7, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'fail_1', 8, N'SEQUENCE', 0, null, null, N'{"fail":{"code":-40,"message":[["lit","order "],["var","order_id","order_delivery",[]],["lit"," is lost: the courier was asked "],["var","asked","order_delivery",[]],["lit"," times"],["cat",5]]}}'),
-  (N'confirm', 9, N'ACTION', 0, N'delivery.confirm', N'3cd030bbde01dbab8fb21edfbc8b494caea871ec48fd5b8266b919b24b33cf7c', N'{}'),
-  (N'switch_1', 10, N'SWITCH', 0, null, null, N'{"subject":[["ctx","task",["confirm","resultCode"]]]}'),
-  (N'switch_1.case_0', 11, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'thank', 12, N'ACTION', 0, N'customer.notify', N'cd1496e19249c5c8324060bd3e1d27c8a33b379a4b6fe0210498abebd43b6361', N'{}'),
-  (N'switch_1.case_1', 13, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'apologise', 14, N'ACTION', 0, N'customer.notify', N'cd1496e19249c5c8324060bd3e1d27c8a33b379a4b6fe0210498abebd43b6361', N'{}')
-) as r(node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
+  (N'order_delivery', N'SEQUENCE', 0, null, null, N'{}'),
+  (N'while_1', N'WHILE', 0, null, null, N'{"condition":[["var","arrived","order_delivery",[]],["not"],["jf",4],["var","asked","order_delivery",[]],["lit",3],["lt"],["bool"]],"max":10000}'),
+  (N'while_1.body', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'delivered', N'WAIT_EVENT', 0, null, null, N'{"event_type":"courier.delivered","correlate":[["var","order_id","order_delivery",[]]],"timeout_ms":259200000}'),
+  (N'delivered.timeout', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'chase', N'ACTION', 0, N'courier.chase', N'dbd85799cb9044bcad8c3d61a7a34699e024b56b544f238b7ca692249001962d', N'{}'),
+  (N'if_1', N'IF', 0, null, null, N'{"condition":[["var","arrived","order_delivery",[]],["not"]]}'),
+  (N'if_1.then', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'fail_1', N'SEQUENCE', 0, null, null, N'{"fail":{"code":-40,"message":[["lit","order "],["var","order_id","order_delivery",[]],["lit"," is lost: the courier was asked "],["var","asked","order_delivery",[]],["lit"," times"],["cat",5]]}}'),
+  (N'confirm', N'ACTION', 0, N'delivery.confirm', N'3cd030bbde01dbab8fb21edfbc8b494caea871ec48fd5b8266b919b24b33cf7c', N'{}'),
+  (N'switch_1', N'SWITCH', 0, null, null, N'{"subject":[["ctx","task",["confirm","resultCode"]]]}'),
+  (N'switch_1.case_0', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'thank', N'ACTION', 0, N'customer.notify', N'cd1496e19249c5c8324060bd3e1d27c8a33b379a4b6fe0210498abebd43b6361', N'{}'),
+  (N'switch_1.case_1', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'apologise', N'ACTION', 0, N'customer.notify', N'cd1496e19249c5c8324060bd3e1d27c8a33b379a4b6fe0210498abebd43b6361', N'{}')
+) as r(node_key, node_type, is_generated, action_name, action_revision, attributes_json)
 join wf.workflow_def as d on d.name = N'order_delivery'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'ff3293c47dc0795dae07ef1649faaa1f27828f067a8850a6e9d504c8a350a5ef'
-where v.published_at is null
-order by r.node_order;
+where v.published_at is null;
 GO
 
 if xact_state() <> 1 throw 70003, N'the deploy failed before this batch', 1;

@@ -74,29 +74,28 @@ join wf.workflow_def as d on d.name = 'order_delivery'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = 'ff3293c47dc0795dae07ef1649faaa1f27828f067a8850a6e9d504c8a350a5ef'
 where v.published_at is null;
 
-insert into wf.workflow_node (workflow_version_id, node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
-select v.workflow_version_id, r.node_key, cast(r.node_order as int), r.node_type, cast(r.is_generated as boolean), r.action_name, r.action_revision, cast(r.attributes_json as jsonb)
+insert into wf.workflow_node (workflow_version_id, node_key, node_type, is_generated, action_name, action_revision, attributes_json)
+select v.workflow_version_id, r.node_key, r.node_type, cast(r.is_generated as boolean), r.action_name, r.action_revision, cast(r.attributes_json as jsonb)
 from (values
-  ('order_delivery', 0, 'SEQUENCE', false, null, null, '{}'),
-  ('while_1', 1, 'WHILE', false, null, null, '{"condition":[["var","arrived","order_delivery",[]],["not"],["jf",4],["var","asked","order_delivery",[]],["lit",3],["lt"],["bool"]],"max":10000}'),
-  ('while_1.body', 2, 'SEQUENCE', true, null, null, '{}'),
-  ('delivered', 3, 'WAIT_EVENT', false, null, null, '{"event_type":"courier.delivered","correlate":[["var","order_id","order_delivery",[]]],"timeout_ms":259200000}'),
-  ('delivered.timeout', 4, 'SEQUENCE', true, null, null, '{}'),
-  ('chase', 5, 'ACTION', false, 'courier.chase', 'dbd85799cb9044bcad8c3d61a7a34699e024b56b544f238b7ca692249001962d', '{}'),
-  ('if_1', 6, 'IF', false, null, null, '{"condition":[["var","arrived","order_delivery",[]],["not"]]}'),
-  ('if_1.then', 7, 'SEQUENCE', true, null, null, '{}'),
-  ('fail_1', 8, 'SEQUENCE', false, null, null, '{"fail":{"code":-40,"message":[["lit","order "],["var","order_id","order_delivery",[]],["lit"," is lost: the courier was asked "],["var","asked","order_delivery",[]],["lit"," times"],["cat",5]]}}'),
-  ('confirm', 9, 'ACTION', false, 'delivery.confirm', '3cd030bbde01dbab8fb21edfbc8b494caea871ec48fd5b8266b919b24b33cf7c', '{}'),
-  ('switch_1', 10, 'SWITCH', false, null, null, '{"subject":[["ctx","task",["confirm","resultCode"]]]}'),
-  ('switch_1.case_0', 11, 'SEQUENCE', true, null, null, '{}'),
-  ('thank', 12, 'ACTION', false, 'customer.notify', 'cd1496e19249c5c8324060bd3e1d27c8a33b379a4b6fe0210498abebd43b6361', '{}'),
-  ('switch_1.case_1', 13, 'SEQUENCE', true, null, null, '{}'),
-  ('apologise', 14, 'ACTION', false, 'customer.notify', 'cd1496e19249c5c8324060bd3e1d27c8a33b379a4b6fe0210498abebd43b6361', '{}')
-) as r(node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
+  ('order_delivery', 'SEQUENCE', false, null, null, '{}'),
+  ('while_1', 'WHILE', false, null, null, '{"condition":[["var","arrived","order_delivery",[]],["not"],["jf",4],["var","asked","order_delivery",[]],["lit",3],["lt"],["bool"]],"max":10000}'),
+  ('while_1.body', 'SEQUENCE', true, null, null, '{}'),
+  ('delivered', 'WAIT_EVENT', false, null, null, '{"event_type":"courier.delivered","correlate":[["var","order_id","order_delivery",[]]],"timeout_ms":259200000}'),
+  ('delivered.timeout', 'SEQUENCE', true, null, null, '{}'),
+  ('chase', 'ACTION', false, 'courier.chase', 'dbd85799cb9044bcad8c3d61a7a34699e024b56b544f238b7ca692249001962d', '{}'),
+  ('if_1', 'IF', false, null, null, '{"condition":[["var","arrived","order_delivery",[]],["not"]]}'),
+  ('if_1.then', 'SEQUENCE', true, null, null, '{}'),
+  ('fail_1', 'SEQUENCE', false, null, null, '{"fail":{"code":-40,"message":[["lit","order "],["var","order_id","order_delivery",[]],["lit"," is lost: the courier was asked "],["var","asked","order_delivery",[]],["lit"," times"],["cat",5]]}}'),
+  ('confirm', 'ACTION', false, 'delivery.confirm', '3cd030bbde01dbab8fb21edfbc8b494caea871ec48fd5b8266b919b24b33cf7c', '{}'),
+  ('switch_1', 'SWITCH', false, null, null, '{"subject":[["ctx","task",["confirm","resultCode"]]]}'),
+  ('switch_1.case_0', 'SEQUENCE', true, null, null, '{}'),
+  ('thank', 'ACTION', false, 'customer.notify', 'cd1496e19249c5c8324060bd3e1d27c8a33b379a4b6fe0210498abebd43b6361', '{}'),
+  ('switch_1.case_1', 'SEQUENCE', true, null, null, '{}'),
+  ('apologise', 'ACTION', false, 'customer.notify', 'cd1496e19249c5c8324060bd3e1d27c8a33b379a4b6fe0210498abebd43b6361', '{}')
+) as r(node_key, node_type, is_generated, action_name, action_revision, attributes_json)
 join wf.workflow_def as d on d.name = 'order_delivery'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = 'ff3293c47dc0795dae07ef1649faaa1f27828f067a8850a6e9d504c8a350a5ef'
-where v.published_at is null
-order by r.node_order;
+where v.published_at is null;
 
 insert into wf.workflow_edge (workflow_version_id, parent_key, child_key, branch_kind, child_order, case_value)
 select v.workflow_version_id, r.parent_key, r.child_key, r.branch_kind, cast(r.child_order as int), cast(r.case_value as jsonb)

@@ -118,44 +118,43 @@ GO
 
 if xact_state() <> 1 throw 70003, N'the deploy failed before this batch', 1;
 
-insert into wf.workflow_node (workflow_version_id, node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
-select v.workflow_version_id, r.node_key, r.node_order, r.node_type, r.is_generated, r.action_name, r.action_revision, r.attributes_json
+insert into wf.workflow_node (workflow_version_id, node_key, node_type, is_generated, action_name, action_revision, attributes_json)
+select v.workflow_version_id, r.node_key, r.node_type, r.is_generated, r.action_name, r.action_revision, r.attributes_json
 from (values
-  (N'order_fulfilment', 0, N'SEQUENCE', 0, null, null, N'{}'),
-  (N'reserve', 1, N'ACTION', 0, N'inventory.reserve', N'b76ac6da77e44935754a52b606b4f028d713e25d7aeb0d68d1b1188ae5d67015', N'{"priority":5}'),
-  (N'switch_1', 2, N'SWITCH', 0, null, null, N'{"subject":[["ctx","task",["reserve","resultCode"]]]}'),
-  (N'switch_1.case_0', 3, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'set_1', 4, N'SEQUENCE', 0, null, null, N'{}'),
-  (N'switch_1.case_1', 5, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'tell', 6, N'ACTION', 0, N'mail.send', N'607087fce4c1b75751c29162a2ab3a3a62ceab14ebdb14ffff7ba7a5f01c5feb', N'{}'),
-  (N'fail_1', 7, N'SEQUENCE', 0, null, null, N'{"fail":{"code":-20,"message":[["lit","order "],["var","order_id","order_fulfilment",[]],["lit"," cannot be filled"],["cat",3]]}}'),
-  (N'while_1', 8, N'WHILE', 0, null, null, N'{"condition":[["var","paid","order_fulfilment",[]],["not"],["jf",4],["var","attempts","order_fulfilment",[]],["lit",3],["lt"],["bool"],["jf",5],["var","attempts","order_fulfilment",[]],["var","cards","order_fulfilment",[]],["len"],["lt"],["bool"]],"max":10000}'),
-  (N'while_1.body', 9, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'charge', 10, N'ACTION', 0, N'payment.charge', N'2d4f07d601c11ede94eae9be32343993b023c8b2696fc6b260acfee9c2e8a4cf', N'{"lease_ms":120000}'),
-  (N'if_1', 11, N'IF', 0, null, null, N'{"condition":[["var","paid","order_fulfilment",[]],["not"]]}'),
-  (N'if_1.then', 12, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'dun', 13, N'ACTION', 0, N'mail.send', N'607087fce4c1b75751c29162a2ab3a3a62ceab14ebdb14ffff7ba7a5f01c5feb', N'{}'),
-  (N'fail_2', 14, N'SEQUENCE', 0, null, null, N'{"fail":{"code":-21,"message":[["lit","order "],["var","order_id","order_fulfilment",[]],["lit"," is not paid after "],["var","attempts","order_fulfilment",[]],["lit"," attempts"],["cat",5]]}}'),
-  (N'foreach_1', 15, N'FOREACH', 0, null, null, N'{"item":"item","index":"i","parallel":4}'),
-  (N'foreach_1.body', 16, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'pack', 17, N'ACTION', 0, N'warehouse.pack', N'26f48a2c0be992666bc6c71422cca04a40f8e03d6731d6d33c8c45f55e4e96f3', N'{}'),
-  (N'hand_over', 18, N'PARALLEL', 0, null, null, N'{"limit":2}'),
-  (N'ship', 19, N'SEQUENCE', 0, null, null, N'{}'),
-  (N'book', 20, N'ACTION', 0, N'courier.book', N'688fdf2c8d44016b79e61bfdb9110ce1841bb707f5c836e8b208c1b31660b54c', N'{"timeout_ms":30000,"retry":{"limit":3,"backoff_ms":2000,"factor_hundredths":200,"max_ms":60000,"jitter":false,"on":[-1,"lease",10013]}}'),
-  (N'ship.if_1', 21, N'IF', 0, null, null, N'{"condition":[["var","express","order_fulfilment",[]],["jf",5],["var","parcels","order_fulfilment",[]],["len"],["lit",1],["gt"],["bool"]]}'),
-  (N'ship.if_1.then', 22, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'announce', 23, N'ACTION', 0, N'mail.send', N'607087fce4c1b75751c29162a2ab3a3a62ceab14ebdb14ffff7ba7a5f01c5feb', N'{}'),
-  (N'ship.on_error', 24, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'ask', 25, N'ACTION', 0, N'mail.send', N'607087fce4c1b75751c29162a2ab3a3a62ceab14ebdb14ffff7ba7a5f01c5feb', N'{}'),
-  (N'ship.finally', 26, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'free', 27, N'ACTION', 0, N'mail.send', N'607087fce4c1b75751c29162a2ab3a3a62ceab14ebdb14ffff7ba7a5f01c5feb', N'{}'),
-  (N'bill', 28, N'SEQUENCE', 0, null, null, N'{}'),
-  (N'invoice', 29, N'ACTION', 0, N'billing.invoice', N'8dd79ca6e12edbc1297cc9baa2193b4a1bef10ac0a541bf4210d1e7a9a437dfb', N'{}')
-) as r(node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
+  (N'order_fulfilment', N'SEQUENCE', 0, null, null, N'{}'),
+  (N'reserve', N'ACTION', 0, N'inventory.reserve', N'b76ac6da77e44935754a52b606b4f028d713e25d7aeb0d68d1b1188ae5d67015', N'{"priority":5}'),
+  (N'switch_1', N'SWITCH', 0, null, null, N'{"subject":[["ctx","task",["reserve","resultCode"]]]}'),
+  (N'switch_1.case_0', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'set_1', N'SEQUENCE', 0, null, null, N'{}'),
+  (N'switch_1.case_1', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'tell', N'ACTION', 0, N'mail.send', N'607087fce4c1b75751c29162a2ab3a3a62ceab14ebdb14ffff7ba7a5f01c5feb', N'{}'),
+  (N'fail_1', N'SEQUENCE', 0, null, null, N'{"fail":{"code":-20,"message":[["lit","order "],["var","order_id","order_fulfilment",[]],["lit"," cannot be filled"],["cat",3]]}}'),
+  (N'while_1', N'WHILE', 0, null, null, N'{"condition":[["var","paid","order_fulfilment",[]],["not"],["jf",4],["var","attempts","order_fulfilment",[]],["lit",3],["lt"],["bool"],["jf",5],["var","attempts","order_fulfilment",[]],["var","cards","order_fulfilment",[]],["len"],["lt"],["bool"]],"max":10000}'),
+  (N'while_1.body', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'charge', N'ACTION', 0, N'payment.charge', N'2d4f07d601c11ede94eae9be32343993b023c8b2696fc6b260acfee9c2e8a4cf', N'{"lease_ms":120000}'),
+  (N'if_1', N'IF', 0, null, null, N'{"condition":[["var","paid","order_fulfilment",[]],["not"]]}'),
+  (N'if_1.then', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'dun', N'ACTION', 0, N'mail.send', N'607087fce4c1b75751c29162a2ab3a3a62ceab14ebdb14ffff7ba7a5f01c5feb', N'{}'),
+  (N'fail_2', N'SEQUENCE', 0, null, null, N'{"fail":{"code":-21,"message":[["lit","order "],["var","order_id","order_fulfilment",[]],["lit"," is not paid after "],["var","attempts","order_fulfilment",[]],["lit"," attempts"],["cat",5]]}}'),
+  (N'foreach_1', N'FOREACH', 0, null, null, N'{"item":"item","index":"i","parallel":4}'),
+  (N'foreach_1.body', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'pack', N'ACTION', 0, N'warehouse.pack', N'26f48a2c0be992666bc6c71422cca04a40f8e03d6731d6d33c8c45f55e4e96f3', N'{}'),
+  (N'hand_over', N'PARALLEL', 0, null, null, N'{"limit":2}'),
+  (N'ship', N'SEQUENCE', 0, null, null, N'{}'),
+  (N'book', N'ACTION', 0, N'courier.book', N'688fdf2c8d44016b79e61bfdb9110ce1841bb707f5c836e8b208c1b31660b54c', N'{"timeout_ms":30000,"retry":{"limit":3,"backoff_ms":2000,"factor_hundredths":200,"max_ms":60000,"jitter":false,"on":[-1,"lease",10013]}}'),
+  (N'ship.if_1', N'IF', 0, null, null, N'{"condition":[["var","express","order_fulfilment",[]],["jf",5],["var","parcels","order_fulfilment",[]],["len"],["lit",1],["gt"],["bool"]]}'),
+  (N'ship.if_1.then', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'announce', N'ACTION', 0, N'mail.send', N'607087fce4c1b75751c29162a2ab3a3a62ceab14ebdb14ffff7ba7a5f01c5feb', N'{}'),
+  (N'ship.on_error', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'ask', N'ACTION', 0, N'mail.send', N'607087fce4c1b75751c29162a2ab3a3a62ceab14ebdb14ffff7ba7a5f01c5feb', N'{}'),
+  (N'ship.finally', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'free', N'ACTION', 0, N'mail.send', N'607087fce4c1b75751c29162a2ab3a3a62ceab14ebdb14ffff7ba7a5f01c5feb', N'{}'),
+  (N'bill', N'SEQUENCE', 0, null, null, N'{}'),
+  (N'invoice', N'ACTION', 0, N'billing.invoice', N'8dd79ca6e12edbc1297cc9baa2193b4a1bef10ac0a541bf4210d1e7a9a437dfb', N'{}')
+) as r(node_key, node_type, is_generated, action_name, action_revision, attributes_json)
 join wf.workflow_def as d on d.name = N'order_fulfilment'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'49d687a3079f10343ae85e587e961e5693b8cd8ed9b1fcc0881df219d0f8403c'
-where v.published_at is null
-order by r.node_order;
+where v.published_at is null;
 GO
 
 if xact_state() <> 1 throw 70003, N'the deploy failed before this batch', 1;

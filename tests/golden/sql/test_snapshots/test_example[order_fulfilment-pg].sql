@@ -87,44 +87,43 @@ join wf.workflow_def as d on d.name = 'order_fulfilment'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '49d687a3079f10343ae85e587e961e5693b8cd8ed9b1fcc0881df219d0f8403c'
 where v.published_at is null;
 
-insert into wf.workflow_node (workflow_version_id, node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
-select v.workflow_version_id, r.node_key, cast(r.node_order as int), r.node_type, cast(r.is_generated as boolean), r.action_name, r.action_revision, cast(r.attributes_json as jsonb)
+insert into wf.workflow_node (workflow_version_id, node_key, node_type, is_generated, action_name, action_revision, attributes_json)
+select v.workflow_version_id, r.node_key, r.node_type, cast(r.is_generated as boolean), r.action_name, r.action_revision, cast(r.attributes_json as jsonb)
 from (values
-  ('order_fulfilment', 0, 'SEQUENCE', false, null, null, '{}'),
-  ('reserve', 1, 'ACTION', false, 'inventory.reserve', 'b76ac6da77e44935754a52b606b4f028d713e25d7aeb0d68d1b1188ae5d67015', '{"priority":5}'),
-  ('switch_1', 2, 'SWITCH', false, null, null, '{"subject":[["ctx","task",["reserve","resultCode"]]]}'),
-  ('switch_1.case_0', 3, 'SEQUENCE', true, null, null, '{}'),
-  ('set_1', 4, 'SEQUENCE', false, null, null, '{}'),
-  ('switch_1.case_1', 5, 'SEQUENCE', true, null, null, '{}'),
-  ('tell', 6, 'ACTION', false, 'mail.send', '607087fce4c1b75751c29162a2ab3a3a62ceab14ebdb14ffff7ba7a5f01c5feb', '{}'),
-  ('fail_1', 7, 'SEQUENCE', false, null, null, '{"fail":{"code":-20,"message":[["lit","order "],["var","order_id","order_fulfilment",[]],["lit"," cannot be filled"],["cat",3]]}}'),
-  ('while_1', 8, 'WHILE', false, null, null, '{"condition":[["var","paid","order_fulfilment",[]],["not"],["jf",4],["var","attempts","order_fulfilment",[]],["lit",3],["lt"],["bool"],["jf",5],["var","attempts","order_fulfilment",[]],["var","cards","order_fulfilment",[]],["len"],["lt"],["bool"]],"max":10000}'),
-  ('while_1.body', 9, 'SEQUENCE', true, null, null, '{}'),
-  ('charge', 10, 'ACTION', false, 'payment.charge', '2d4f07d601c11ede94eae9be32343993b023c8b2696fc6b260acfee9c2e8a4cf', '{"lease_ms":120000}'),
-  ('if_1', 11, 'IF', false, null, null, '{"condition":[["var","paid","order_fulfilment",[]],["not"]]}'),
-  ('if_1.then', 12, 'SEQUENCE', true, null, null, '{}'),
-  ('dun', 13, 'ACTION', false, 'mail.send', '607087fce4c1b75751c29162a2ab3a3a62ceab14ebdb14ffff7ba7a5f01c5feb', '{}'),
-  ('fail_2', 14, 'SEQUENCE', false, null, null, '{"fail":{"code":-21,"message":[["lit","order "],["var","order_id","order_fulfilment",[]],["lit"," is not paid after "],["var","attempts","order_fulfilment",[]],["lit"," attempts"],["cat",5]]}}'),
-  ('foreach_1', 15, 'FOREACH', false, null, null, '{"item":"item","index":"i","parallel":4}'),
-  ('foreach_1.body', 16, 'SEQUENCE', true, null, null, '{}'),
-  ('pack', 17, 'ACTION', false, 'warehouse.pack', '26f48a2c0be992666bc6c71422cca04a40f8e03d6731d6d33c8c45f55e4e96f3', '{}'),
-  ('hand_over', 18, 'PARALLEL', false, null, null, '{"limit":2}'),
-  ('ship', 19, 'SEQUENCE', false, null, null, '{}'),
-  ('book', 20, 'ACTION', false, 'courier.book', '688fdf2c8d44016b79e61bfdb9110ce1841bb707f5c836e8b208c1b31660b54c', '{"timeout_ms":30000,"retry":{"limit":3,"backoff_ms":2000,"factor_hundredths":200,"max_ms":60000,"jitter":false,"on":[-1,"lease",10013]}}'),
-  ('ship.if_1', 21, 'IF', false, null, null, '{"condition":[["var","express","order_fulfilment",[]],["jf",5],["var","parcels","order_fulfilment",[]],["len"],["lit",1],["gt"],["bool"]]}'),
-  ('ship.if_1.then', 22, 'SEQUENCE', true, null, null, '{}'),
-  ('announce', 23, 'ACTION', false, 'mail.send', '607087fce4c1b75751c29162a2ab3a3a62ceab14ebdb14ffff7ba7a5f01c5feb', '{}'),
-  ('ship.on_error', 24, 'SEQUENCE', true, null, null, '{}'),
-  ('ask', 25, 'ACTION', false, 'mail.send', '607087fce4c1b75751c29162a2ab3a3a62ceab14ebdb14ffff7ba7a5f01c5feb', '{}'),
-  ('ship.finally', 26, 'SEQUENCE', true, null, null, '{}'),
-  ('free', 27, 'ACTION', false, 'mail.send', '607087fce4c1b75751c29162a2ab3a3a62ceab14ebdb14ffff7ba7a5f01c5feb', '{}'),
-  ('bill', 28, 'SEQUENCE', false, null, null, '{}'),
-  ('invoice', 29, 'ACTION', false, 'billing.invoice', '8dd79ca6e12edbc1297cc9baa2193b4a1bef10ac0a541bf4210d1e7a9a437dfb', '{}')
-) as r(node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
+  ('order_fulfilment', 'SEQUENCE', false, null, null, '{}'),
+  ('reserve', 'ACTION', false, 'inventory.reserve', 'b76ac6da77e44935754a52b606b4f028d713e25d7aeb0d68d1b1188ae5d67015', '{"priority":5}'),
+  ('switch_1', 'SWITCH', false, null, null, '{"subject":[["ctx","task",["reserve","resultCode"]]]}'),
+  ('switch_1.case_0', 'SEQUENCE', true, null, null, '{}'),
+  ('set_1', 'SEQUENCE', false, null, null, '{}'),
+  ('switch_1.case_1', 'SEQUENCE', true, null, null, '{}'),
+  ('tell', 'ACTION', false, 'mail.send', '607087fce4c1b75751c29162a2ab3a3a62ceab14ebdb14ffff7ba7a5f01c5feb', '{}'),
+  ('fail_1', 'SEQUENCE', false, null, null, '{"fail":{"code":-20,"message":[["lit","order "],["var","order_id","order_fulfilment",[]],["lit"," cannot be filled"],["cat",3]]}}'),
+  ('while_1', 'WHILE', false, null, null, '{"condition":[["var","paid","order_fulfilment",[]],["not"],["jf",4],["var","attempts","order_fulfilment",[]],["lit",3],["lt"],["bool"],["jf",5],["var","attempts","order_fulfilment",[]],["var","cards","order_fulfilment",[]],["len"],["lt"],["bool"]],"max":10000}'),
+  ('while_1.body', 'SEQUENCE', true, null, null, '{}'),
+  ('charge', 'ACTION', false, 'payment.charge', '2d4f07d601c11ede94eae9be32343993b023c8b2696fc6b260acfee9c2e8a4cf', '{"lease_ms":120000}'),
+  ('if_1', 'IF', false, null, null, '{"condition":[["var","paid","order_fulfilment",[]],["not"]]}'),
+  ('if_1.then', 'SEQUENCE', true, null, null, '{}'),
+  ('dun', 'ACTION', false, 'mail.send', '607087fce4c1b75751c29162a2ab3a3a62ceab14ebdb14ffff7ba7a5f01c5feb', '{}'),
+  ('fail_2', 'SEQUENCE', false, null, null, '{"fail":{"code":-21,"message":[["lit","order "],["var","order_id","order_fulfilment",[]],["lit"," is not paid after "],["var","attempts","order_fulfilment",[]],["lit"," attempts"],["cat",5]]}}'),
+  ('foreach_1', 'FOREACH', false, null, null, '{"item":"item","index":"i","parallel":4}'),
+  ('foreach_1.body', 'SEQUENCE', true, null, null, '{}'),
+  ('pack', 'ACTION', false, 'warehouse.pack', '26f48a2c0be992666bc6c71422cca04a40f8e03d6731d6d33c8c45f55e4e96f3', '{}'),
+  ('hand_over', 'PARALLEL', false, null, null, '{"limit":2}'),
+  ('ship', 'SEQUENCE', false, null, null, '{}'),
+  ('book', 'ACTION', false, 'courier.book', '688fdf2c8d44016b79e61bfdb9110ce1841bb707f5c836e8b208c1b31660b54c', '{"timeout_ms":30000,"retry":{"limit":3,"backoff_ms":2000,"factor_hundredths":200,"max_ms":60000,"jitter":false,"on":[-1,"lease",10013]}}'),
+  ('ship.if_1', 'IF', false, null, null, '{"condition":[["var","express","order_fulfilment",[]],["jf",5],["var","parcels","order_fulfilment",[]],["len"],["lit",1],["gt"],["bool"]]}'),
+  ('ship.if_1.then', 'SEQUENCE', true, null, null, '{}'),
+  ('announce', 'ACTION', false, 'mail.send', '607087fce4c1b75751c29162a2ab3a3a62ceab14ebdb14ffff7ba7a5f01c5feb', '{}'),
+  ('ship.on_error', 'SEQUENCE', true, null, null, '{}'),
+  ('ask', 'ACTION', false, 'mail.send', '607087fce4c1b75751c29162a2ab3a3a62ceab14ebdb14ffff7ba7a5f01c5feb', '{}'),
+  ('ship.finally', 'SEQUENCE', true, null, null, '{}'),
+  ('free', 'ACTION', false, 'mail.send', '607087fce4c1b75751c29162a2ab3a3a62ceab14ebdb14ffff7ba7a5f01c5feb', '{}'),
+  ('bill', 'SEQUENCE', false, null, null, '{}'),
+  ('invoice', 'ACTION', false, 'billing.invoice', '8dd79ca6e12edbc1297cc9baa2193b4a1bef10ac0a541bf4210d1e7a9a437dfb', '{}')
+) as r(node_key, node_type, is_generated, action_name, action_revision, attributes_json)
 join wf.workflow_def as d on d.name = 'order_fulfilment'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '49d687a3079f10343ae85e587e961e5693b8cd8ed9b1fcc0881df219d0f8403c'
-where v.published_at is null
-order by r.node_order;
+where v.published_at is null;
 
 insert into wf.workflow_edge (workflow_version_id, parent_key, child_key, branch_kind, child_order, case_value)
 select v.workflow_version_id, r.parent_key, r.child_key, r.branch_kind, cast(r.child_order as int), cast(r.case_value as jsonb)

@@ -132,55 +132,54 @@ GO
 
 if xact_state() <> 1 throw 70003, N'the deploy failed before this batch', 1;
 
-insert into wf.workflow_node (workflow_version_id, node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
-select v.workflow_version_id, r.node_key, r.node_order, r.node_type, r.is_generated, r.action_name, r.action_revision, r.attributes_json
+insert into wf.workflow_node (workflow_version_id, node_key, node_type, is_generated, action_name, action_revision, attributes_json)
+select v.workflow_version_id, r.node_key, r.node_type, r.is_generated, r.action_name, r.action_revision, r.attributes_json
 from (values
-  (N'sample_preparation', 0, N'SEQUENCE', 0, null, null, N'{}'),
-  (N'foreach_1', 1, N'FOREACH', 0, null, null, N'{"item":"sample","index":"s","parallel":4}'),
-  (N'foreach_1.body', 2, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'foreach_2', 3, N'FOREACH', 0, null, null, N'{"item":"chromosome","parallel":1}'),
-  (N'foreach_2.body', 4, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'draw', 5, N'ACTION', 0, N'sample.draw-reads', N'df1fe8fbbcd264de50746c16505b44ff4f20739ec86b1733fcf420069da72703', N'{}'),
-  (N'gate', 6, N'WHILE', 0, null, null, N'{"condition":[["var","open","foreach_2.body",[]]],"max":12}'),
-  (N'gate.body', 7, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'measure', 8, N'ACTION', 0, N'library.measure', N'aed216a7db4632f3efe127c7cbce972a8755cc2026c737c914654471b06b96c0', N'{}'),
-  (N'verdict', 9, N'SWITCH', 0, null, null, N'{"subject":[["ctx","task",["measure","resultCode"]]]}'),
-  (N'verdict.case_0', 10, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'verdict.set_1', 11, N'SEQUENCE', 0, null, null, N'{}'),
-  (N'verdict.set_2', 12, N'SEQUENCE', 0, null, null, N'{}'),
-  (N'verdict.case_1', 13, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'clip', 14, N'ACTION', 0, N'library.clip-adapter', N'de0cba2a230ac44fc5ba80dfe88792e81ae75efb05f367c3cd6dbe36964bc705', N'{}'),
-  (N'verdict.case_2', 15, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'trim', 16, N'ACTION', 0, N'library.trim-tail', N'd5c0b5a810f348e7fcf63c302e047db3d4ccb117015f0cb06004921296cdb107', N'{}'),
-  (N'verdict.case_3', 17, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'verdict.set_3', 18, N'SEQUENCE', 0, null, null, N'{}'),
-  (N'if_1', 19, N'IF', 0, null, null, N'{"condition":[["var","passed","foreach_2.body",[]],["not"]]}'),
-  (N'if_1.then', 20, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'discard', 21, N'ACTION', 0, N'library.discard', N'9645a72fde504ff019dc7770e0e66cc48259af67e28b3b8cc811456fafd00616', N'{}'),
-  (N'pool', 22, N'ACTION', 0, N'sample.pool', N'4c9bda49e110a63c1f7b15f77ed2f8358199c5d0d9cfaa5f5120dc7d63b1e7fa', N'{}'),
-  (N'switch_1', 23, N'SWITCH', 0, null, null, N'{"subject":[["ctx","task",["pool","resultCode"]]]}'),
-  (N'switch_1.case_0', 24, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'amplification', 25, N'REPEAT', 0, null, null, N'{"count":[["var","cycles","sample_preparation",[]]],"counter":"cycle"}'),
-  (N'amplification.body', 26, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'amplify', 27, N'ACTION', 0, N'sample.amplify', N'8b3c4e4d5a7d1e75608226fc2503dc6e6fd49e76693dc90afedf167b8683e000', N'{}'),
-  (N'certify', 28, N'PARALLEL', 0, null, null, N'{}'),
-  (N'digest', 29, N'ACTION', 0, N'pool.digest', N'5d2518f0a544d78c67c7450dea00125eb951c38f14ccdab76cda66d3468aaa3b', N'{}'),
-  (N'count', 30, N'ACTION', 0, N'pool.count', N'7fbfb35ceea1e26b82a04878df2d7d8c304fc21cfa0c9d8e43c6a195c2d101a9', N'{}'),
-  (N'switch_1.case_1', 31, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'set_1', 32, N'SEQUENCE', 0, null, null, N'{}'),
-  (N'report', 33, N'ACTION', 0, N'study.report', N'93427f1d5ef146d23511e269ba3ca85ed77497fdf3a8d83d22051ba7ee662658', N'{}'),
-  (N'switch_2', 34, N'SWITCH', 0, null, null, N'{"subject":[["ctx","task",["report","resultCode"]]]}'),
-  (N'switch_2.case_0', 35, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'set_2', 36, N'SEQUENCE', 0, null, null, N'{}'),
-  (N'switch_2.case_1', 37, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'set_3', 38, N'SEQUENCE', 0, null, null, N'{}'),
-  (N'switch_2.case_2', 39, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'fail_1', 40, N'SEQUENCE', 0, null, null, N'{"fail":{"code":-30,"message":[["lit","no sample of "],["var","study","sample_preparation",[]],["lit"," could be prepared"],["cat",3]]}}')
-) as r(node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
+  (N'sample_preparation', N'SEQUENCE', 0, null, null, N'{}'),
+  (N'foreach_1', N'FOREACH', 0, null, null, N'{"item":"sample","index":"s","parallel":4}'),
+  (N'foreach_1.body', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'foreach_2', N'FOREACH', 0, null, null, N'{"item":"chromosome","parallel":1}'),
+  (N'foreach_2.body', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'draw', N'ACTION', 0, N'sample.draw-reads', N'df1fe8fbbcd264de50746c16505b44ff4f20739ec86b1733fcf420069da72703', N'{}'),
+  (N'gate', N'WHILE', 0, null, null, N'{"condition":[["var","open","foreach_2.body",[]]],"max":12}'),
+  (N'gate.body', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'measure', N'ACTION', 0, N'library.measure', N'aed216a7db4632f3efe127c7cbce972a8755cc2026c737c914654471b06b96c0', N'{}'),
+  (N'verdict', N'SWITCH', 0, null, null, N'{"subject":[["ctx","task",["measure","resultCode"]]]}'),
+  (N'verdict.case_0', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'verdict.set_1', N'SEQUENCE', 0, null, null, N'{}'),
+  (N'verdict.set_2', N'SEQUENCE', 0, null, null, N'{}'),
+  (N'verdict.case_1', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'clip', N'ACTION', 0, N'library.clip-adapter', N'de0cba2a230ac44fc5ba80dfe88792e81ae75efb05f367c3cd6dbe36964bc705', N'{}'),
+  (N'verdict.case_2', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'trim', N'ACTION', 0, N'library.trim-tail', N'd5c0b5a810f348e7fcf63c302e047db3d4ccb117015f0cb06004921296cdb107', N'{}'),
+  (N'verdict.case_3', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'verdict.set_3', N'SEQUENCE', 0, null, null, N'{}'),
+  (N'if_1', N'IF', 0, null, null, N'{"condition":[["var","passed","foreach_2.body",[]],["not"]]}'),
+  (N'if_1.then', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'discard', N'ACTION', 0, N'library.discard', N'9645a72fde504ff019dc7770e0e66cc48259af67e28b3b8cc811456fafd00616', N'{}'),
+  (N'pool', N'ACTION', 0, N'sample.pool', N'4c9bda49e110a63c1f7b15f77ed2f8358199c5d0d9cfaa5f5120dc7d63b1e7fa', N'{}'),
+  (N'switch_1', N'SWITCH', 0, null, null, N'{"subject":[["ctx","task",["pool","resultCode"]]]}'),
+  (N'switch_1.case_0', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'amplification', N'REPEAT', 0, null, null, N'{"count":[["var","cycles","sample_preparation",[]]],"counter":"cycle"}'),
+  (N'amplification.body', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'amplify', N'ACTION', 0, N'sample.amplify', N'8b3c4e4d5a7d1e75608226fc2503dc6e6fd49e76693dc90afedf167b8683e000', N'{}'),
+  (N'certify', N'PARALLEL', 0, null, null, N'{}'),
+  (N'digest', N'ACTION', 0, N'pool.digest', N'5d2518f0a544d78c67c7450dea00125eb951c38f14ccdab76cda66d3468aaa3b', N'{}'),
+  (N'count', N'ACTION', 0, N'pool.count', N'7fbfb35ceea1e26b82a04878df2d7d8c304fc21cfa0c9d8e43c6a195c2d101a9', N'{}'),
+  (N'switch_1.case_1', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'set_1', N'SEQUENCE', 0, null, null, N'{}'),
+  (N'report', N'ACTION', 0, N'study.report', N'93427f1d5ef146d23511e269ba3ca85ed77497fdf3a8d83d22051ba7ee662658', N'{}'),
+  (N'switch_2', N'SWITCH', 0, null, null, N'{"subject":[["ctx","task",["report","resultCode"]]]}'),
+  (N'switch_2.case_0', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'set_2', N'SEQUENCE', 0, null, null, N'{}'),
+  (N'switch_2.case_1', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'set_3', N'SEQUENCE', 0, null, null, N'{}'),
+  (N'switch_2.case_2', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'fail_1', N'SEQUENCE', 0, null, null, N'{"fail":{"code":-30,"message":[["lit","no sample of "],["var","study","sample_preparation",[]],["lit"," could be prepared"],["cat",3]]}}')
+) as r(node_key, node_type, is_generated, action_name, action_revision, attributes_json)
 join wf.workflow_def as d on d.name = N'sample_preparation'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'284026cc9ad60e2ff7d26da2ad5e0db75bcb48c48d27513b52a55d7723d011bf'
-where v.published_at is null
-order by r.node_order;
+where v.published_at is null;
 GO
 
 if xact_state() <> 1 throw 70003, N'the deploy failed before this batch', 1;

@@ -101,55 +101,54 @@ join wf.workflow_def as d on d.name = 'sample_preparation'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '284026cc9ad60e2ff7d26da2ad5e0db75bcb48c48d27513b52a55d7723d011bf'
 where v.published_at is null;
 
-insert into wf.workflow_node (workflow_version_id, node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
-select v.workflow_version_id, r.node_key, cast(r.node_order as int), r.node_type, cast(r.is_generated as boolean), r.action_name, r.action_revision, cast(r.attributes_json as jsonb)
+insert into wf.workflow_node (workflow_version_id, node_key, node_type, is_generated, action_name, action_revision, attributes_json)
+select v.workflow_version_id, r.node_key, r.node_type, cast(r.is_generated as boolean), r.action_name, r.action_revision, cast(r.attributes_json as jsonb)
 from (values
-  ('sample_preparation', 0, 'SEQUENCE', false, null, null, '{}'),
-  ('foreach_1', 1, 'FOREACH', false, null, null, '{"item":"sample","index":"s","parallel":4}'),
-  ('foreach_1.body', 2, 'SEQUENCE', true, null, null, '{}'),
-  ('foreach_2', 3, 'FOREACH', false, null, null, '{"item":"chromosome","parallel":1}'),
-  ('foreach_2.body', 4, 'SEQUENCE', true, null, null, '{}'),
-  ('draw', 5, 'ACTION', false, 'sample.draw-reads', 'df1fe8fbbcd264de50746c16505b44ff4f20739ec86b1733fcf420069da72703', '{}'),
-  ('gate', 6, 'WHILE', false, null, null, '{"condition":[["var","open","foreach_2.body",[]]],"max":12}'),
-  ('gate.body', 7, 'SEQUENCE', true, null, null, '{}'),
-  ('measure', 8, 'ACTION', false, 'library.measure', 'aed216a7db4632f3efe127c7cbce972a8755cc2026c737c914654471b06b96c0', '{}'),
-  ('verdict', 9, 'SWITCH', false, null, null, '{"subject":[["ctx","task",["measure","resultCode"]]]}'),
-  ('verdict.case_0', 10, 'SEQUENCE', true, null, null, '{}'),
-  ('verdict.set_1', 11, 'SEQUENCE', false, null, null, '{}'),
-  ('verdict.set_2', 12, 'SEQUENCE', false, null, null, '{}'),
-  ('verdict.case_1', 13, 'SEQUENCE', true, null, null, '{}'),
-  ('clip', 14, 'ACTION', false, 'library.clip-adapter', 'de0cba2a230ac44fc5ba80dfe88792e81ae75efb05f367c3cd6dbe36964bc705', '{}'),
-  ('verdict.case_2', 15, 'SEQUENCE', true, null, null, '{}'),
-  ('trim', 16, 'ACTION', false, 'library.trim-tail', 'd5c0b5a810f348e7fcf63c302e047db3d4ccb117015f0cb06004921296cdb107', '{}'),
-  ('verdict.case_3', 17, 'SEQUENCE', true, null, null, '{}'),
-  ('verdict.set_3', 18, 'SEQUENCE', false, null, null, '{}'),
-  ('if_1', 19, 'IF', false, null, null, '{"condition":[["var","passed","foreach_2.body",[]],["not"]]}'),
-  ('if_1.then', 20, 'SEQUENCE', true, null, null, '{}'),
-  ('discard', 21, 'ACTION', false, 'library.discard', '9645a72fde504ff019dc7770e0e66cc48259af67e28b3b8cc811456fafd00616', '{}'),
-  ('pool', 22, 'ACTION', false, 'sample.pool', '4c9bda49e110a63c1f7b15f77ed2f8358199c5d0d9cfaa5f5120dc7d63b1e7fa', '{}'),
-  ('switch_1', 23, 'SWITCH', false, null, null, '{"subject":[["ctx","task",["pool","resultCode"]]]}'),
-  ('switch_1.case_0', 24, 'SEQUENCE', true, null, null, '{}'),
-  ('amplification', 25, 'REPEAT', false, null, null, '{"count":[["var","cycles","sample_preparation",[]]],"counter":"cycle"}'),
-  ('amplification.body', 26, 'SEQUENCE', true, null, null, '{}'),
-  ('amplify', 27, 'ACTION', false, 'sample.amplify', '8b3c4e4d5a7d1e75608226fc2503dc6e6fd49e76693dc90afedf167b8683e000', '{}'),
-  ('certify', 28, 'PARALLEL', false, null, null, '{}'),
-  ('digest', 29, 'ACTION', false, 'pool.digest', '5d2518f0a544d78c67c7450dea00125eb951c38f14ccdab76cda66d3468aaa3b', '{}'),
-  ('count', 30, 'ACTION', false, 'pool.count', '7fbfb35ceea1e26b82a04878df2d7d8c304fc21cfa0c9d8e43c6a195c2d101a9', '{}'),
-  ('switch_1.case_1', 31, 'SEQUENCE', true, null, null, '{}'),
-  ('set_1', 32, 'SEQUENCE', false, null, null, '{}'),
-  ('report', 33, 'ACTION', false, 'study.report', '93427f1d5ef146d23511e269ba3ca85ed77497fdf3a8d83d22051ba7ee662658', '{}'),
-  ('switch_2', 34, 'SWITCH', false, null, null, '{"subject":[["ctx","task",["report","resultCode"]]]}'),
-  ('switch_2.case_0', 35, 'SEQUENCE', true, null, null, '{}'),
-  ('set_2', 36, 'SEQUENCE', false, null, null, '{}'),
-  ('switch_2.case_1', 37, 'SEQUENCE', true, null, null, '{}'),
-  ('set_3', 38, 'SEQUENCE', false, null, null, '{}'),
-  ('switch_2.case_2', 39, 'SEQUENCE', true, null, null, '{}'),
-  ('fail_1', 40, 'SEQUENCE', false, null, null, '{"fail":{"code":-30,"message":[["lit","no sample of "],["var","study","sample_preparation",[]],["lit"," could be prepared"],["cat",3]]}}')
-) as r(node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
+  ('sample_preparation', 'SEQUENCE', false, null, null, '{}'),
+  ('foreach_1', 'FOREACH', false, null, null, '{"item":"sample","index":"s","parallel":4}'),
+  ('foreach_1.body', 'SEQUENCE', true, null, null, '{}'),
+  ('foreach_2', 'FOREACH', false, null, null, '{"item":"chromosome","parallel":1}'),
+  ('foreach_2.body', 'SEQUENCE', true, null, null, '{}'),
+  ('draw', 'ACTION', false, 'sample.draw-reads', 'df1fe8fbbcd264de50746c16505b44ff4f20739ec86b1733fcf420069da72703', '{}'),
+  ('gate', 'WHILE', false, null, null, '{"condition":[["var","open","foreach_2.body",[]]],"max":12}'),
+  ('gate.body', 'SEQUENCE', true, null, null, '{}'),
+  ('measure', 'ACTION', false, 'library.measure', 'aed216a7db4632f3efe127c7cbce972a8755cc2026c737c914654471b06b96c0', '{}'),
+  ('verdict', 'SWITCH', false, null, null, '{"subject":[["ctx","task",["measure","resultCode"]]]}'),
+  ('verdict.case_0', 'SEQUENCE', true, null, null, '{}'),
+  ('verdict.set_1', 'SEQUENCE', false, null, null, '{}'),
+  ('verdict.set_2', 'SEQUENCE', false, null, null, '{}'),
+  ('verdict.case_1', 'SEQUENCE', true, null, null, '{}'),
+  ('clip', 'ACTION', false, 'library.clip-adapter', 'de0cba2a230ac44fc5ba80dfe88792e81ae75efb05f367c3cd6dbe36964bc705', '{}'),
+  ('verdict.case_2', 'SEQUENCE', true, null, null, '{}'),
+  ('trim', 'ACTION', false, 'library.trim-tail', 'd5c0b5a810f348e7fcf63c302e047db3d4ccb117015f0cb06004921296cdb107', '{}'),
+  ('verdict.case_3', 'SEQUENCE', true, null, null, '{}'),
+  ('verdict.set_3', 'SEQUENCE', false, null, null, '{}'),
+  ('if_1', 'IF', false, null, null, '{"condition":[["var","passed","foreach_2.body",[]],["not"]]}'),
+  ('if_1.then', 'SEQUENCE', true, null, null, '{}'),
+  ('discard', 'ACTION', false, 'library.discard', '9645a72fde504ff019dc7770e0e66cc48259af67e28b3b8cc811456fafd00616', '{}'),
+  ('pool', 'ACTION', false, 'sample.pool', '4c9bda49e110a63c1f7b15f77ed2f8358199c5d0d9cfaa5f5120dc7d63b1e7fa', '{}'),
+  ('switch_1', 'SWITCH', false, null, null, '{"subject":[["ctx","task",["pool","resultCode"]]]}'),
+  ('switch_1.case_0', 'SEQUENCE', true, null, null, '{}'),
+  ('amplification', 'REPEAT', false, null, null, '{"count":[["var","cycles","sample_preparation",[]]],"counter":"cycle"}'),
+  ('amplification.body', 'SEQUENCE', true, null, null, '{}'),
+  ('amplify', 'ACTION', false, 'sample.amplify', '8b3c4e4d5a7d1e75608226fc2503dc6e6fd49e76693dc90afedf167b8683e000', '{}'),
+  ('certify', 'PARALLEL', false, null, null, '{}'),
+  ('digest', 'ACTION', false, 'pool.digest', '5d2518f0a544d78c67c7450dea00125eb951c38f14ccdab76cda66d3468aaa3b', '{}'),
+  ('count', 'ACTION', false, 'pool.count', '7fbfb35ceea1e26b82a04878df2d7d8c304fc21cfa0c9d8e43c6a195c2d101a9', '{}'),
+  ('switch_1.case_1', 'SEQUENCE', true, null, null, '{}'),
+  ('set_1', 'SEQUENCE', false, null, null, '{}'),
+  ('report', 'ACTION', false, 'study.report', '93427f1d5ef146d23511e269ba3ca85ed77497fdf3a8d83d22051ba7ee662658', '{}'),
+  ('switch_2', 'SWITCH', false, null, null, '{"subject":[["ctx","task",["report","resultCode"]]]}'),
+  ('switch_2.case_0', 'SEQUENCE', true, null, null, '{}'),
+  ('set_2', 'SEQUENCE', false, null, null, '{}'),
+  ('switch_2.case_1', 'SEQUENCE', true, null, null, '{}'),
+  ('set_3', 'SEQUENCE', false, null, null, '{}'),
+  ('switch_2.case_2', 'SEQUENCE', true, null, null, '{}'),
+  ('fail_1', 'SEQUENCE', false, null, null, '{"fail":{"code":-30,"message":[["lit","no sample of "],["var","study","sample_preparation",[]],["lit"," could be prepared"],["cat",3]]}}')
+) as r(node_key, node_type, is_generated, action_name, action_revision, attributes_json)
 join wf.workflow_def as d on d.name = 'sample_preparation'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '284026cc9ad60e2ff7d26da2ad5e0db75bcb48c48d27513b52a55d7723d011bf'
-where v.published_at is null
-order by r.node_order;
+where v.published_at is null;
 
 insert into wf.workflow_edge (workflow_version_id, parent_key, child_key, branch_kind, child_order, case_value)
 select v.workflow_version_id, r.parent_key, r.child_key, r.branch_kind, cast(r.child_order as int), cast(r.case_value as jsonb)

@@ -57,16 +57,15 @@ join wf.workflow_def as d on d.name = 'one_action'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '490fa07f8b113110557db2f63d19835b2463a3acf2d405e43f8d8106b2bedc0c'
 where v.published_at is null;
 
-insert into wf.workflow_node (workflow_version_id, node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
-select v.workflow_version_id, r.node_key, cast(r.node_order as int), r.node_type, cast(r.is_generated as boolean), r.action_name, r.action_revision, cast(r.attributes_json as jsonb)
+insert into wf.workflow_node (workflow_version_id, node_key, node_type, is_generated, action_name, action_revision, attributes_json)
+select v.workflow_version_id, r.node_key, r.node_type, cast(r.is_generated as boolean), r.action_name, r.action_revision, cast(r.attributes_json as jsonb)
 from (values
-  ('one_action', 0, 'SEQUENCE', false, null, null, '{}'),
-  ('reserve', 1, 'ACTION', false, 'stock.reserve', '5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', '{"priority":5,"lease_ms":60000}')
-) as r(node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
+  ('one_action', 'SEQUENCE', false, null, null, '{}'),
+  ('reserve', 'ACTION', false, 'stock.reserve', '5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', '{"priority":5,"lease_ms":60000}')
+) as r(node_key, node_type, is_generated, action_name, action_revision, attributes_json)
 join wf.workflow_def as d on d.name = 'one_action'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '490fa07f8b113110557db2f63d19835b2463a3acf2d405e43f8d8106b2bedc0c'
-where v.published_at is null
-order by r.node_order;
+where v.published_at is null;
 
 insert into wf.workflow_edge (workflow_version_id, parent_key, child_key, branch_kind, child_order, case_value)
 select v.workflow_version_id, r.parent_key, r.child_key, r.branch_kind, cast(r.child_order as int), cast(r.case_value as jsonb)

@@ -76,18 +76,17 @@ GO
 
 if xact_state() <> 1 throw 70003, N'the deploy failed before this batch', 1;
 
-insert into wf.workflow_node (workflow_version_id, node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
-select v.workflow_version_id, r.node_key, r.node_order, r.node_type, r.is_generated, r.action_name, r.action_revision, r.attributes_json
+insert into wf.workflow_node (workflow_version_id, node_key, node_type, is_generated, action_name, action_revision, attributes_json)
+select v.workflow_version_id, r.node_key, r.node_type, r.is_generated, r.action_name, r.action_revision, r.attributes_json
 from (values
-  (N'each', 0, N'SEQUENCE', 0, null, null, N'{}'),
-  (N'foreach_1', 1, N'FOREACH', 0, null, null, N'{"item":"item","index":"i","parallel":4,"reuse":{"fingerprint":"7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a","reads":[["var","i","foreach_1.body",[]]]}}'),
-  (N'foreach_1.body', 2, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'pack', 3, N'ACTION', 0, N'stock.reserve', N'5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', N'{}')
-) as r(node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
+  (N'each', N'SEQUENCE', 0, null, null, N'{}'),
+  (N'foreach_1', N'FOREACH', 0, null, null, N'{"item":"item","index":"i","parallel":4,"reuse":{"fingerprint":"7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a7a","reads":[["var","i","foreach_1.body",[]]]}}'),
+  (N'foreach_1.body', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'pack', N'ACTION', 0, N'stock.reserve', N'5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', N'{}')
+) as r(node_key, node_type, is_generated, action_name, action_revision, attributes_json)
 join wf.workflow_def as d on d.name = N'each'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'ec7458260544c4943bfa9cac0c55ea819c28f704ddd88748a80a0d028ff2431c'
-where v.published_at is null
-order by r.node_order;
+where v.published_at is null;
 GO
 
 if xact_state() <> 1 throw 70003, N'the deploy failed before this batch', 1;

@@ -76,20 +76,19 @@ GO
 
 if xact_state() <> 1 throw 70003, N'the deploy failed before this batch', 1;
 
-insert into wf.workflow_node (workflow_version_id, node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
-select v.workflow_version_id, r.node_key, r.node_order, r.node_type, r.is_generated, r.action_name, r.action_revision, r.attributes_json
+insert into wf.workflow_node (workflow_version_id, node_key, node_type, is_generated, action_name, action_revision, attributes_json)
+select v.workflow_version_id, r.node_key, r.node_type, r.is_generated, r.action_name, r.action_revision, r.attributes_json
 from (values
-  (N'choice', 0, N'SEQUENCE', 0, null, null, N'{}'),
-  (N'if_1', 1, N'IF', 0, null, null, N'{"condition":[["var","paid","choice",[]]]}'),
-  (N'if_1.then', 2, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'ship', 3, N'ACTION', 0, N'stock.reserve', N'5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', N'{}'),
-  (N'if_1.else', 4, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'remind', 5, N'ACTION', 0, N'stock.reserve', N'5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', N'{}')
-) as r(node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
+  (N'choice', N'SEQUENCE', 0, null, null, N'{}'),
+  (N'if_1', N'IF', 0, null, null, N'{"condition":[["var","paid","choice",[]]]}'),
+  (N'if_1.then', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'ship', N'ACTION', 0, N'stock.reserve', N'5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', N'{}'),
+  (N'if_1.else', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'remind', N'ACTION', 0, N'stock.reserve', N'5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', N'{}')
+) as r(node_key, node_type, is_generated, action_name, action_revision, attributes_json)
 join wf.workflow_def as d on d.name = N'choice'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'9c73f84ff5aa093e9ba33d4a34fa3ef2b3104fc1e99165e055ca455878f0424c'
-where v.published_at is null
-order by r.node_order;
+where v.published_at is null;
 GO
 
 if xact_state() <> 1 throw 70003, N'the deploy failed before this batch', 1;

@@ -48,20 +48,19 @@ join wf.workflow_def as d on d.name = 'choice'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '9c73f84ff5aa093e9ba33d4a34fa3ef2b3104fc1e99165e055ca455878f0424c'
 where v.published_at is null;
 
-insert into wf.workflow_node (workflow_version_id, node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
-select v.workflow_version_id, r.node_key, cast(r.node_order as int), r.node_type, cast(r.is_generated as boolean), r.action_name, r.action_revision, cast(r.attributes_json as jsonb)
+insert into wf.workflow_node (workflow_version_id, node_key, node_type, is_generated, action_name, action_revision, attributes_json)
+select v.workflow_version_id, r.node_key, r.node_type, cast(r.is_generated as boolean), r.action_name, r.action_revision, cast(r.attributes_json as jsonb)
 from (values
-  ('choice', 0, 'SEQUENCE', false, null, null, '{}'),
-  ('if_1', 1, 'IF', false, null, null, '{"condition":[["var","paid","choice",[]]]}'),
-  ('if_1.then', 2, 'SEQUENCE', true, null, null, '{}'),
-  ('ship', 3, 'ACTION', false, 'stock.reserve', '5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', '{}'),
-  ('if_1.else', 4, 'SEQUENCE', true, null, null, '{}'),
-  ('remind', 5, 'ACTION', false, 'stock.reserve', '5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', '{}')
-) as r(node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
+  ('choice', 'SEQUENCE', false, null, null, '{}'),
+  ('if_1', 'IF', false, null, null, '{"condition":[["var","paid","choice",[]]]}'),
+  ('if_1.then', 'SEQUENCE', true, null, null, '{}'),
+  ('ship', 'ACTION', false, 'stock.reserve', '5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', '{}'),
+  ('if_1.else', 'SEQUENCE', true, null, null, '{}'),
+  ('remind', 'ACTION', false, 'stock.reserve', '5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', '{}')
+) as r(node_key, node_type, is_generated, action_name, action_revision, attributes_json)
 join wf.workflow_def as d on d.name = 'choice'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '9c73f84ff5aa093e9ba33d4a34fa3ef2b3104fc1e99165e055ca455878f0424c'
-where v.published_at is null
-order by r.node_order;
+where v.published_at is null;
 
 insert into wf.workflow_edge (workflow_version_id, parent_key, child_key, branch_kind, child_order, case_value)
 select v.workflow_version_id, r.parent_key, r.child_key, r.branch_kind, cast(r.child_order as int), cast(r.case_value as jsonb)

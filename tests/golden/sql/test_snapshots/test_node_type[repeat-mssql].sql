@@ -76,18 +76,17 @@ GO
 
 if xact_state() <> 1 throw 70003, N'the deploy failed before this batch', 1;
 
-insert into wf.workflow_node (workflow_version_id, node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
-select v.workflow_version_id, r.node_key, r.node_order, r.node_type, r.is_generated, r.action_name, r.action_revision, r.attributes_json
+insert into wf.workflow_node (workflow_version_id, node_key, node_type, is_generated, action_name, action_revision, attributes_json)
+select v.workflow_version_id, r.node_key, r.node_type, r.is_generated, r.action_name, r.action_revision, r.attributes_json
 from (values
-  (N'again', 0, N'SEQUENCE', 0, null, null, N'{}'),
-  (N'repeat_1', 1, N'REPEAT', 0, null, null, N'{"count":[["lit",3]],"counter":"i"}'),
-  (N'repeat_1.body', 2, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'pack', 3, N'ACTION', 0, N'stock.reserve', N'5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', N'{}')
-) as r(node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
+  (N'again', N'SEQUENCE', 0, null, null, N'{}'),
+  (N'repeat_1', N'REPEAT', 0, null, null, N'{"count":[["lit",3]],"counter":"i"}'),
+  (N'repeat_1.body', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'pack', N'ACTION', 0, N'stock.reserve', N'5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', N'{}')
+) as r(node_key, node_type, is_generated, action_name, action_revision, attributes_json)
 join wf.workflow_def as d on d.name = N'again'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'8734bc43ab4780618846327aa18982c240019b17edfeabb53c39c422e36f2c75'
-where v.published_at is null
-order by r.node_order;
+where v.published_at is null;
 GO
 
 if xact_state() <> 1 throw 70003, N'the deploy failed before this batch', 1;

@@ -48,18 +48,17 @@ join wf.workflow_def as d on d.name = 'again'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '8734bc43ab4780618846327aa18982c240019b17edfeabb53c39c422e36f2c75'
 where v.published_at is null;
 
-insert into wf.workflow_node (workflow_version_id, node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
-select v.workflow_version_id, r.node_key, cast(r.node_order as int), r.node_type, cast(r.is_generated as boolean), r.action_name, r.action_revision, cast(r.attributes_json as jsonb)
+insert into wf.workflow_node (workflow_version_id, node_key, node_type, is_generated, action_name, action_revision, attributes_json)
+select v.workflow_version_id, r.node_key, r.node_type, cast(r.is_generated as boolean), r.action_name, r.action_revision, cast(r.attributes_json as jsonb)
 from (values
-  ('again', 0, 'SEQUENCE', false, null, null, '{}'),
-  ('repeat_1', 1, 'REPEAT', false, null, null, '{"count":[["lit",3]],"counter":"i"}'),
-  ('repeat_1.body', 2, 'SEQUENCE', true, null, null, '{}'),
-  ('pack', 3, 'ACTION', false, 'stock.reserve', '5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', '{}')
-) as r(node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
+  ('again', 'SEQUENCE', false, null, null, '{}'),
+  ('repeat_1', 'REPEAT', false, null, null, '{"count":[["lit",3]],"counter":"i"}'),
+  ('repeat_1.body', 'SEQUENCE', true, null, null, '{}'),
+  ('pack', 'ACTION', false, 'stock.reserve', '5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', '{}')
+) as r(node_key, node_type, is_generated, action_name, action_revision, attributes_json)
 join wf.workflow_def as d on d.name = 'again'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '8734bc43ab4780618846327aa18982c240019b17edfeabb53c39c422e36f2c75'
-where v.published_at is null
-order by r.node_order;
+where v.published_at is null;
 
 insert into wf.workflow_edge (workflow_version_id, parent_key, child_key, branch_kind, child_order, case_value)
 select v.workflow_version_id, r.parent_key, r.child_key, r.branch_kind, cast(r.child_order as int), cast(r.case_value as jsonb)

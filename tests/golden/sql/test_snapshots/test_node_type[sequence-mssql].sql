@@ -76,17 +76,16 @@ GO
 
 if xact_state() <> 1 throw 70003, N'the deploy failed before this batch', 1;
 
-insert into wf.workflow_node (workflow_version_id, node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
-select v.workflow_version_id, r.node_key, r.node_order, r.node_type, r.is_generated, r.action_name, r.action_revision, r.attributes_json
+insert into wf.workflow_node (workflow_version_id, node_key, node_type, is_generated, action_name, action_revision, attributes_json)
+select v.workflow_version_id, r.node_key, r.node_type, r.is_generated, r.action_name, r.action_revision, r.attributes_json
 from (values
-  (N'steps', 0, N'SEQUENCE', 0, null, null, N'{}'),
-  (N'first', 1, N'ACTION', 0, N'stock.reserve', N'5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', N'{}'),
-  (N'fail_1', 2, N'SEQUENCE', 0, null, null, N'{"fail":{"code":-20,"message":[["lit","no stock"]]}}')
-) as r(node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
+  (N'steps', N'SEQUENCE', 0, null, null, N'{}'),
+  (N'first', N'ACTION', 0, N'stock.reserve', N'5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', N'{}'),
+  (N'fail_1', N'SEQUENCE', 0, null, null, N'{"fail":{"code":-20,"message":[["lit","no stock"]]}}')
+) as r(node_key, node_type, is_generated, action_name, action_revision, attributes_json)
 join wf.workflow_def as d on d.name = N'steps'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'f1cb5c83c835526167f6624dabe382096df711420cff82dbf872e85f24b5d247'
-where v.published_at is null
-order by r.node_order;
+where v.published_at is null;
 GO
 
 if xact_state() <> 1 throw 70003, N'the deploy failed before this batch', 1;

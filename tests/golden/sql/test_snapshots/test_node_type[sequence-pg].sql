@@ -48,17 +48,16 @@ join wf.workflow_def as d on d.name = 'steps'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = 'f1cb5c83c835526167f6624dabe382096df711420cff82dbf872e85f24b5d247'
 where v.published_at is null;
 
-insert into wf.workflow_node (workflow_version_id, node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
-select v.workflow_version_id, r.node_key, cast(r.node_order as int), r.node_type, cast(r.is_generated as boolean), r.action_name, r.action_revision, cast(r.attributes_json as jsonb)
+insert into wf.workflow_node (workflow_version_id, node_key, node_type, is_generated, action_name, action_revision, attributes_json)
+select v.workflow_version_id, r.node_key, r.node_type, cast(r.is_generated as boolean), r.action_name, r.action_revision, cast(r.attributes_json as jsonb)
 from (values
-  ('steps', 0, 'SEQUENCE', false, null, null, '{}'),
-  ('first', 1, 'ACTION', false, 'stock.reserve', '5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', '{}'),
-  ('fail_1', 2, 'SEQUENCE', false, null, null, '{"fail":{"code":-20,"message":[["lit","no stock"]]}}')
-) as r(node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
+  ('steps', 'SEQUENCE', false, null, null, '{}'),
+  ('first', 'ACTION', false, 'stock.reserve', '5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', '{}'),
+  ('fail_1', 'SEQUENCE', false, null, null, '{"fail":{"code":-20,"message":[["lit","no stock"]]}}')
+) as r(node_key, node_type, is_generated, action_name, action_revision, attributes_json)
 join wf.workflow_def as d on d.name = 'steps'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = 'f1cb5c83c835526167f6624dabe382096df711420cff82dbf872e85f24b5d247'
-where v.published_at is null
-order by r.node_order;
+where v.published_at is null;
 
 insert into wf.workflow_edge (workflow_version_id, parent_key, child_key, branch_kind, child_order, case_value)
 select v.workflow_version_id, r.parent_key, r.child_key, r.branch_kind, cast(r.child_order as int), cast(r.case_value as jsonb)

@@ -76,20 +76,19 @@ GO
 
 if xact_state() <> 1 throw 70003, N'the deploy failed before this batch', 1;
 
-insert into wf.workflow_node (workflow_version_id, node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
-select v.workflow_version_id, r.node_key, r.node_order, r.node_type, r.is_generated, r.action_name, r.action_revision, r.attributes_json
+insert into wf.workflow_node (workflow_version_id, node_key, node_type, is_generated, action_name, action_revision, attributes_json)
+select v.workflow_version_id, r.node_key, r.node_type, r.is_generated, r.action_name, r.action_revision, r.attributes_json
 from (values
-  (N'cases', 0, N'SEQUENCE', 0, null, null, N'{}'),
-  (N'switch_1', 1, N'SWITCH', 0, null, null, N'{"subject":[["ctx","task",["a","resultCode"]]]}'),
-  (N'switch_1.case_0', 2, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'a', 3, N'ACTION', 0, N'stock.reserve', N'5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', N'{}'),
-  (N'switch_1.default', 4, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'b', 5, N'ACTION', 0, N'stock.reserve', N'5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', N'{}')
-) as r(node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
+  (N'cases', N'SEQUENCE', 0, null, null, N'{}'),
+  (N'switch_1', N'SWITCH', 0, null, null, N'{"subject":[["ctx","task",["a","resultCode"]]]}'),
+  (N'switch_1.case_0', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'a', N'ACTION', 0, N'stock.reserve', N'5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', N'{}'),
+  (N'switch_1.default', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'b', N'ACTION', 0, N'stock.reserve', N'5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', N'{}')
+) as r(node_key, node_type, is_generated, action_name, action_revision, attributes_json)
 join wf.workflow_def as d on d.name = N'cases'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'd28c9417f7da3bbab27728004cb20e828f89a4d148459dea916f41089e1969c5'
-where v.published_at is null
-order by r.node_order;
+where v.published_at is null;
 GO
 
 if xact_state() <> 1 throw 70003, N'the deploy failed before this batch', 1;

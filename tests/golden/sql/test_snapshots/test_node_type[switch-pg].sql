@@ -48,20 +48,19 @@ join wf.workflow_def as d on d.name = 'cases'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = 'd28c9417f7da3bbab27728004cb20e828f89a4d148459dea916f41089e1969c5'
 where v.published_at is null;
 
-insert into wf.workflow_node (workflow_version_id, node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
-select v.workflow_version_id, r.node_key, cast(r.node_order as int), r.node_type, cast(r.is_generated as boolean), r.action_name, r.action_revision, cast(r.attributes_json as jsonb)
+insert into wf.workflow_node (workflow_version_id, node_key, node_type, is_generated, action_name, action_revision, attributes_json)
+select v.workflow_version_id, r.node_key, r.node_type, cast(r.is_generated as boolean), r.action_name, r.action_revision, cast(r.attributes_json as jsonb)
 from (values
-  ('cases', 0, 'SEQUENCE', false, null, null, '{}'),
-  ('switch_1', 1, 'SWITCH', false, null, null, '{"subject":[["ctx","task",["a","resultCode"]]]}'),
-  ('switch_1.case_0', 2, 'SEQUENCE', true, null, null, '{}'),
-  ('a', 3, 'ACTION', false, 'stock.reserve', '5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', '{}'),
-  ('switch_1.default', 4, 'SEQUENCE', true, null, null, '{}'),
-  ('b', 5, 'ACTION', false, 'stock.reserve', '5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', '{}')
-) as r(node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
+  ('cases', 'SEQUENCE', false, null, null, '{}'),
+  ('switch_1', 'SWITCH', false, null, null, '{"subject":[["ctx","task",["a","resultCode"]]]}'),
+  ('switch_1.case_0', 'SEQUENCE', true, null, null, '{}'),
+  ('a', 'ACTION', false, 'stock.reserve', '5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', '{}'),
+  ('switch_1.default', 'SEQUENCE', true, null, null, '{}'),
+  ('b', 'ACTION', false, 'stock.reserve', '5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', '{}')
+) as r(node_key, node_type, is_generated, action_name, action_revision, attributes_json)
 join wf.workflow_def as d on d.name = 'cases'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = 'd28c9417f7da3bbab27728004cb20e828f89a4d148459dea916f41089e1969c5'
-where v.published_at is null
-order by r.node_order;
+where v.published_at is null;
 
 insert into wf.workflow_edge (workflow_version_id, parent_key, child_key, branch_kind, child_order, case_value)
 select v.workflow_version_id, r.parent_key, r.child_key, r.branch_kind, cast(r.child_order as int), cast(r.case_value as jsonb)

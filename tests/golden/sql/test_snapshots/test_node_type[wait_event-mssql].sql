@@ -42,16 +42,15 @@ GO
 
 if xact_state() <> 1 throw 70003, N'the deploy failed before this batch', 1;
 
-insert into wf.workflow_node (workflow_version_id, node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
-select v.workflow_version_id, r.node_key, r.node_order, r.node_type, r.is_generated, r.action_name, r.action_revision, r.attributes_json
+insert into wf.workflow_node (workflow_version_id, node_key, node_type, is_generated, action_name, action_revision, attributes_json)
+select v.workflow_version_id, r.node_key, r.node_type, r.is_generated, r.action_name, r.action_revision, r.attributes_json
 from (values
-  (N'delivery', 0, N'SEQUENCE', 0, null, null, N'{}'),
-  (N'delivered', 1, N'WAIT_EVENT', 0, null, null, N'{"event_type":"courier.delivered","correlate":[["var","order_id","delivery",[]]]}')
-) as r(node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
+  (N'delivery', N'SEQUENCE', 0, null, null, N'{}'),
+  (N'delivered', N'WAIT_EVENT', 0, null, null, N'{"event_type":"courier.delivered","correlate":[["var","order_id","delivery",[]]]}')
+) as r(node_key, node_type, is_generated, action_name, action_revision, attributes_json)
 join wf.workflow_def as d on d.name = N'delivery'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'55c1836bc620894ae4f6a3daa1672ce41626757edbfe6ba7ca3768a517f22a55'
-where v.published_at is null
-order by r.node_order;
+where v.published_at is null;
 GO
 
 if xact_state() <> 1 throw 70003, N'the deploy failed before this batch', 1;

@@ -23,16 +23,15 @@ from (values
 join wf.workflow_def as d on d.name = 'delivery'
 on conflict(workflow_def_id, content_hash) do nothing;
 
-insert into wf.workflow_node (workflow_version_id, node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
-select v.workflow_version_id, r.node_key, cast(r.node_order as int), r.node_type, cast(r.is_generated as boolean), r.action_name, r.action_revision, cast(r.attributes_json as jsonb)
+insert into wf.workflow_node (workflow_version_id, node_key, node_type, is_generated, action_name, action_revision, attributes_json)
+select v.workflow_version_id, r.node_key, r.node_type, cast(r.is_generated as boolean), r.action_name, r.action_revision, cast(r.attributes_json as jsonb)
 from (values
-  ('delivery', 0, 'SEQUENCE', false, null, null, '{}'),
-  ('delivered', 1, 'WAIT_EVENT', false, null, null, '{"event_type":"courier.delivered","correlate":[["var","order_id","delivery",[]]]}')
-) as r(node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
+  ('delivery', 'SEQUENCE', false, null, null, '{}'),
+  ('delivered', 'WAIT_EVENT', false, null, null, '{"event_type":"courier.delivered","correlate":[["var","order_id","delivery",[]]]}')
+) as r(node_key, node_type, is_generated, action_name, action_revision, attributes_json)
 join wf.workflow_def as d on d.name = 'delivery'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '55c1836bc620894ae4f6a3daa1672ce41626757edbfe6ba7ca3768a517f22a55'
-where v.published_at is null
-order by r.node_order;
+where v.published_at is null;
 
 insert into wf.workflow_edge (workflow_version_id, parent_key, child_key, branch_kind, child_order, case_value)
 select v.workflow_version_id, r.parent_key, r.child_key, r.branch_kind, cast(r.child_order as int), cast(r.case_value as jsonb)

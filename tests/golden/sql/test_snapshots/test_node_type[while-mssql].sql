@@ -76,18 +76,17 @@ GO
 
 if xact_state() <> 1 throw 70003, N'the deploy failed before this batch', 1;
 
-insert into wf.workflow_node (workflow_version_id, node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
-select v.workflow_version_id, r.node_key, r.node_order, r.node_type, r.is_generated, r.action_name, r.action_revision, r.attributes_json
+insert into wf.workflow_node (workflow_version_id, node_key, node_type, is_generated, action_name, action_revision, attributes_json)
+select v.workflow_version_id, r.node_key, r.node_type, r.is_generated, r.action_name, r.action_revision, r.attributes_json
 from (values
-  (N'until', 0, N'SEQUENCE', 0, null, null, N'{}'),
-  (N'while_1', 1, N'WHILE', 0, null, null, N'{"condition":[["lit",false]],"max":10}'),
-  (N'while_1.body', 2, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'pack', 3, N'ACTION', 0, N'stock.reserve', N'5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', N'{}')
-) as r(node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
+  (N'until', N'SEQUENCE', 0, null, null, N'{}'),
+  (N'while_1', N'WHILE', 0, null, null, N'{"condition":[["lit",false]],"max":10}'),
+  (N'while_1.body', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'pack', N'ACTION', 0, N'stock.reserve', N'5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', N'{}')
+) as r(node_key, node_type, is_generated, action_name, action_revision, attributes_json)
 join wf.workflow_def as d on d.name = N'until'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'7d9a9092c3410875ec012498fa4774cafd8ddb0ae0343470a0ceca491e8a3e46'
-where v.published_at is null
-order by r.node_order;
+where v.published_at is null;
 GO
 
 if xact_state() <> 1 throw 70003, N'the deploy failed before this batch', 1;

@@ -15,7 +15,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, Final
@@ -25,6 +25,7 @@ from local_runner.commands import CancelAction, Command, RunAction
 from local_runner.execution import Execution
 from local_runner.handlers import Handlers, Outcome, TaskContext
 from local_runner.journal import Journal
+from local_runner.journaled_bundles import JournaledBundles
 from local_runner.machine import Machine
 from local_runner.workers import Workers
 
@@ -120,6 +121,7 @@ class Driver:
         *,
         clock: Clock | None = None,
         journal: Journal | None = None,
+        bundles: JournaledBundles | None = None,
     ) -> None:
         self._machine = machine
         self._handlers = handlers
@@ -127,6 +129,7 @@ class Driver:
         self._listener = listener
         self._clock = clock or RealClock()
         self._journal = journal
+        self._bundles = bundles
         # Offered actions: those available now in claim order, the others by their time.
         self._ready: list[tuple[tuple[int, int, int], RunAction]] = []
         self._later: list[tuple[int, int, RunAction]] = []
@@ -356,14 +359,33 @@ class Driver:
     def _replayed(self, entries: Sequence[dict[str, Any]]) -> Iterable[RunAction]:
         """Makes the calls of the killed run again; returns what it had offered and not begun."""
         offered: dict[int, RunAction] = {}
-        commands = self._machine.start()
-        for entry in entries:
-            _keep_offers(offered, commands)
+        calls = _with_answers(entries)
+        for number, (entry, answers) in enumerate(calls, 1):
             if entry["do"] == "begin":
                 offered.pop(entry["id"], None)
-            commands = _repeat(self._machine, entry)
-        _keep_offers(offered, commands)
+            with self._answering(answers, is_last=number == len(calls)):
+                _keep_offers(offered, _repeat(self._machine, entry))
         return offered.values()
+
+    def _answering(
+        self, answers: list[dict[str, Any]], *, is_last: bool
+    ) -> AbstractContextManager[None]:
+        if self._bundles is None:
+            return nullcontext()
+        return self._bundles.answering(answers, is_last=is_last)
+
+
+def _with_answers(
+    entries: Iterable[dict[str, Any]],
+) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """Returns each call with what its store of bundles answered; the first is the start."""
+    calls: list[tuple[dict[str, Any], list[dict[str, Any]]]] = [({"do": "start"}, [])]
+    for entry in entries:
+        if entry["do"] in ("mark", "found"):
+            calls[-1][1].append(entry)
+        else:
+            calls.append((entry, []))
+    return calls
 
 
 def _keep_offers(offered: dict[int, RunAction], commands: tuple[Command, ...]) -> None:
@@ -377,6 +399,8 @@ def _keep_offers(offered: dict[int, RunAction], commands: tuple[Command, ...]) -
 def _repeat(machine: Machine, entry: dict[str, Any]) -> tuple[Command, ...]:
     """Makes one call as the journal has it; no handler is called."""
     match entry["do"]:
+        case "start":
+            return machine.start()
         case "begin":
             machine.begin(entry["id"], entry["now"])
         case "complete":

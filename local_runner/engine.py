@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from compiler import json_values
+from local_runner.bundles import BundleStore
 from local_runner.clock import Clock, RealClock
 from local_runner.driver import Driver, Listener, TimelineEntry
 from local_runner.dry_run import Scripts, Step, dry_run
@@ -21,6 +22,7 @@ from local_runner.execution import NodeError
 from local_runner.graph import Graph, load_graph, unsupported_parts, wait_event_keys
 from local_runner.handlers import Handlers
 from local_runner.journal import Journal, JournalProblem, open_journal
+from local_runner.journaled_bundles import JournaledBundles
 from local_runner.machine import Machine
 from local_runner.trace import trace_document
 from local_runner.values import JsonValue, type_word
@@ -156,10 +158,13 @@ class LocalWorkflowEngine:
         instance_id: str | None = None,
         journal: Path | None = None,
         clock: Clock | None = None,
+        bundles: BundleStore | None = None,
     ) -> RunResult | Refusal:
         """Runs one instance to its end.
 
         Args:
+          bundles: where iterations of a FOREACH with `reuse` are looked up and stored; without it
+            they all run.
           journal: a folder for the journal of the run; one that is there already goes on.
 
         Raises:
@@ -173,13 +178,15 @@ class LocalWorkflowEngine:
             return start
         own_id = instance_id or f"local-{uuid.uuid4().hex}"
         if journal is None:
-            return self._drive(Machine(graph, own_id, start), clock or RealClock(), None)
+            machine = Machine(graph, own_id, start, bundles=bundles)
+            return self._drive(machine, clock or RealClock())
         opened = open_journal(journal, self._journal_header(start, own_id))
         if isinstance(opened, JournalProblem):
             return JournalRefused(self._spec.name, opened.message)
         try:
-            machine = Machine(graph, opened.header["instance_id"], start)
-            return self._drive(machine, clock or _clock_of(opened), opened)
+            answers = None if bundles is None else JournaledBundles(bundles, opened.write)
+            machine = Machine(graph, opened.header["instance_id"], start, bundles=answers)
+            return self._drive(machine, clock or _clock_of(opened), opened, answers)
         finally:
             opened.close()
 
@@ -207,7 +214,13 @@ class LocalWorkflowEngine:
             "context": context,
         }
 
-    def _drive(self, machine: Machine, clock: Clock, journal: Journal | None) -> RunResult:
+    def _drive(
+        self,
+        machine: Machine,
+        clock: Clock,
+        journal: Journal | None = None,
+        bundles: JournaledBundles | None = None,
+    ) -> RunResult:
         driver = Driver(
             machine,
             self._handlers,
@@ -215,6 +228,7 @@ class LocalWorkflowEngine:
             self._on_event,
             clock=clock,
             journal=journal,
+            bundles=bundles,
         )
         driver.run()
         return RunResult(

@@ -19,6 +19,7 @@ RUNNING: Final = "RUNNING"
 SUCCEEDED: Final = "SUCCEEDED"
 FAILED: Final = "FAILED"
 CANCELLED: Final = "CANCELLED"
+SKIPPED: Final = "SKIPPED"
 
 OPEN: Final = frozenset({READY, RUNNING})
 
@@ -81,6 +82,9 @@ class Scope:
 class Execution:
     """One activation of one node.
 
+    `reuse_since` is what a FOREACH with `reuse` knows of the moment it began: the number of the
+    machine's call, and the store's mark. `content_key` is that of its iteration (S9.1).
+
     Composites count their progress in the `…_count` fields. `failure` is why a SEQUENCE's body has
     failed so far, or the first failure that reached a PARALLEL or FOREACH. While it is closing or
     cancelled, `kept_count` counts the cancelled SEQUENCEs below whose `finally` has still to end,
@@ -91,6 +95,7 @@ class Execution:
         "attempts",
         "available_ms",
         "children",
+        "content_key",
         "deadline_ms",
         "error",
         "failed_count",
@@ -109,6 +114,7 @@ class Execution:
         "path_cache",
         "phase",
         "result_code",
+        "reuse_since",
         "scope",
         "started_count",
         "status",
@@ -142,6 +148,8 @@ class Execution:
         self.available_ms = 0
         self.deadline_ms: int | None = None
         self.path_cache: str | None = None
+        self.content_key: str | None = None
+        self.reuse_since: tuple[int, int] | None = None
 
     @property
     def path(self) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from local_runner.closing import body_failed, close, release, run_finally, settle
 from local_runner.execution import FAILED, Execution, Failure
 from local_runner.expressions import equal
+from local_runner.type_table import check_variable
 from local_runner.values import MISSING, EngineError, JsonValue, storable_problem, type_word
 
 if TYPE_CHECKING:
@@ -130,6 +131,8 @@ def _start_foreach(machine: Machine, execution: Execution, items: list[JsonValue
         items = [items[start : start + size] for start in range(0, len(items), size)]
     execution.items = items
     execution.total_count = len(items)
+    if execution.node.reuse is not None:
+        machine.note_reuse(execution)
     for _ in range(min(execution.node.parallel or len(items), len(items))):
         _iterate(machine, execution)
 
@@ -258,6 +261,8 @@ def _succeed_foreach(machine: Machine, execution: Execution) -> None:
             for child in execution.children
         ]
         problem = storable_problem(gathered)
+        if problem is None and binding.type is not None:
+            problem = check_variable(binding.name, binding.type, gathered)
         if problem is not None:
             machine.fail_by_engine(execution, problem)
             return
@@ -269,13 +274,13 @@ def _unless_failed(go_on: Step) -> ChildStep:
     """Makes the step of a composite that fails by any child, with nothing else open then."""
 
     def child_ended(machine: Machine, execution: Execution, child: Execution) -> None:
-        if execution.node.keep is not None:
-            # All of them have finished: the newest ones stay.
-            del execution.children[: -execution.node.keep]
         if child.status == FAILED:
             machine.fail(execution, _failure_of(child))
-        else:
-            go_on(machine, execution)
+            return
+        keep = execution.node.keep
+        if keep is not None and len(execution.children) > keep:
+            machine.drop(execution.children.pop(0))
+        go_on(machine, execution)
 
     return child_ended
 

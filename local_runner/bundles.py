@@ -234,18 +234,27 @@ class FileBundles:
 
     def read(self, key: str) -> Entry | Damage | None:
         """Reads an entry and proves it by its own hash; None when there is none."""
-        path = self.folder / key / _FILE
-        try:
-            data = path.read_bytes()
-        except FileNotFoundError:
-            return Damage(key, "the entry has no file") if path.parent.exists() else None
-        except OSError as error:
-            return Damage(key, (error.strerror or str(error)).lower())
+        data = self._bytes_of(key)
+        if not isinstance(data, bytes):
+            return data
         try:
             document = json_values.loads(data.decode())
         except (ValueError, RecursionError, json_values.UnstorableValue):
             return Damage(key, "the entry is damaged")
         return _entry(key, document, len(data)) or Damage(key, "the entry is damaged")
+
+    def _bytes_of(self, key: str) -> bytes | Damage | None:
+        path = self.folder / key / _FILE
+        # Twice: the folder may have come, whole, between the first look and that for the folder.
+        for _ in range(2):
+            try:
+                return path.read_bytes()
+            except FileNotFoundError:
+                if not path.parent.exists():
+                    return None
+            except OSError as error:
+                return Damage(key, (error.strerror or str(error)).lower())
+        return Damage(key, "the entry has no file")
 
     def remove(self, name: str) -> None:
         """Takes an entry or a leftover away; a run that reads it meanwhile sees all or nothing.

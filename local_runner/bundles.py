@@ -1,6 +1,6 @@
 """Bundles: what iterations of a FOREACH with `reuse` have exported, by content key (semantics §9).
 
-A machine knows only the protocol `BundleStore`. `content_key` is the key's one definition here;
+A machine knows only the protocol `BundleStore`. `content_keys` is the one definition of keys here;
 `FileBundles` keeps entries in a project's folder, `MemoryBundles` for as long as it lives.
 
     {root}/.caas/foreach_bundle/{content key}/entry.json
@@ -15,6 +15,7 @@ is told. No fault of a store ends a run.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import shutil
@@ -26,11 +27,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from compiler import json_values
-from local_runner.expressions import evaluate
+from local_runner.expressions import Program, evaluate
 from local_runner.values import EngineError, JsonValue
 
 if TYPE_CHECKING:
     from local_runner.execution import Execution, View
+    from local_runner.graph import Node
 
 BUNDLE_FORMAT: Final = 1
 FOLDER: Final = Path(".caas") / "foreach_bundle"
@@ -42,11 +44,8 @@ _LEFTOVER_SECONDS: Final = 60
 class BundleStore(Protocol):
     """Where a machine looks for what it need not do again."""
 
-    def mark(self) -> int:
-        """Returns a number for now: what was stored before it has a lower one."""
-
-    def find(self, key: str, before: int) -> dict[str, JsonValue] | None:
-        """Returns what was exported under a key, if it was stored before the mark."""
+    def find(self, key: str) -> dict[str, JsonValue] | None:
+        """Returns what was exported under a key; None when nothing was."""
 
     def store(
         self,
@@ -60,25 +59,40 @@ class BundleStore(Protocol):
         """Stores what an iteration has exported; unless it `replaces`, the first one stays."""
 
 
-def content_key(workflow: str, iteration: Execution, view: View) -> str:
-    """Returns the content key of an iteration that opens now (S9.1): 64 hex digits."""
-    loop = iteration.parent
-    assert loop is not None, "an iteration has a loop"
-    reuse = loop.node.reuse
-    assert reuse is not None, "only a FOREACH with `reuse` has content keys"
-    document = [
-        workflow,
-        reuse.fingerprint,
-        loop.node.key,
-        loop.items[iteration.iteration],
-        _outer_items(loop),
-        [_found(evaluate(read, view)) for read in reuse.reads],
-    ]
-    return json_values.sha256_hex(document)
+def content_keys(workflow: str, loop: Execution, view: View) -> list[str]:
+    """Returns the content key of each iteration of a FOREACH (S9.1): 64 hex digits.
+
+    Only the item and the loop's own index differ between them, so the rest is written once.
+    """
+    node = loop.node
+    assert node.reuse is not None, "only a FOREACH with `reuse` has content keys"
+    fixed = json_values.canonical([workflow, node.reuse.fingerprint, node.key])[:-1]
+    outer = json_values.canonical(_outer_items(loop))
+    reads = [_written(read, node, view) for read in node.reuse.reads]
+    before = f"{fixed},"
+    after = f",{outer},[{','.join(reads)}]]"
+    keys: list[str] = []
+    for number, item in enumerate(loop.items):
+        tail = after.replace(_INDEX, str(number)).replace(_NUMBER, str(number + 1))
+        text = f"{before}{json_values.canonical(item)}{tail}"
+        keys.append(hashlib.sha256(text.encode()).hexdigest())
+    return keys
 
 
-def _found(value: JsonValue) -> list[JsonValue]:
-    return [] if type(value) is EngineError else [value]
+# Stand for what differs between iterations; neither can be part of canonical JSON.
+_INDEX: Final = "\x01"
+_NUMBER: Final = "\x02"
+
+
+def _written(read: Program, loop: Node, view: View) -> str:
+    """Returns `[value]` of what a FOREACH's body reads, `[]` when it is not there."""
+    reference = read.code[0][1]
+    if reference.kind == "var" and loop.body is not None and reference.owner == loop.body.key:
+        return f"[{_INDEX}]"
+    if reference.kind == "ctx" and reference.name in ("index", "iterationNo"):
+        return f"[{_INDEX}]" if reference.name == "index" else f"[{_NUMBER}]"
+    value = evaluate(read, view)
+    return "[]" if type(value) is EngineError else json_values.canonical([value])
 
 
 def _outer_items(loop: Execution) -> list[JsonValue]:
@@ -96,15 +110,10 @@ class MemoryBundles:
     """Entries that go with the object; for tests, and for runs that shall leave no files."""
 
     def __init__(self) -> None:
-        self._entries: dict[str, tuple[int, dict[str, JsonValue]]] = {}
-        self._count = 0
+        self._entries: dict[str, dict[str, JsonValue]] = {}
 
-    def mark(self) -> int:
-        return self._count
-
-    def find(self, key: str, before: int) -> dict[str, JsonValue] | None:
-        entry = self._entries.get(key)
-        return None if entry is None or entry[0] >= before else entry[1]
+    def find(self, key: str) -> dict[str, JsonValue] | None:
+        return self._entries.get(key)
 
     def store(
         self,
@@ -116,8 +125,7 @@ class MemoryBundles:
         replaces: bool,
     ) -> None:
         if replaces or key not in self._entries:
-            self._entries[key] = (self._count, exported)
-            self._count += 1
+            self._entries[key] = exported
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,15 +165,12 @@ class FileBundles:
 
     # -- what a machine asks for
 
-    def mark(self) -> int:
-        return time.time_ns()
-
-    def find(self, key: str, before: int) -> dict[str, JsonValue] | None:
+    def find(self, key: str) -> dict[str, JsonValue] | None:
         entry = self.read(key)
         if isinstance(entry, Damage):
             self._tell(key, f"{self.folder / key}: {entry.reason}; the iteration runs again")
             return None
-        return None if entry is None or entry.created_at_ns >= before else entry.exported
+        return None if entry is None else entry.exported
 
     def store(
         self,

@@ -378,10 +378,10 @@ class Driver:
 def _with_answers(
     entries: Iterable[dict[str, Any]],
 ) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
-    """Returns each call with what its store of bundles answered; the first is the start."""
+    """Returns each call with what its store of bundles found; the first is the start."""
     calls: list[tuple[dict[str, Any], list[dict[str, Any]]]] = [({"do": "start"}, [])]
     for entry in entries:
-        if entry["do"] in ("mark", "found"):
+        if entry["do"] == "found":
             calls[-1][1].append(entry)
         else:
             calls.append((entry, []))

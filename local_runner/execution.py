@@ -82,8 +82,8 @@ class Scope:
 class Execution:
     """One activation of one node.
 
-    `reuse_since` is what a FOREACH with `reuse` knows of the moment it began: the number of the
-    machine's call, and the store's mark. `content_key` is that of its iteration (S9.1).
+    A FOREACH with `reuse` has the `content_keys` of its iterations (S9.1), and in `known` what
+    those have exported that need not run.
 
     Composites count their progress in the `…_count` fields. `failure` is why a SEQUENCE's body has
     failed so far, or the first failure that reached a PARALLEL or FOREACH. While it is closing or
@@ -95,7 +95,7 @@ class Execution:
         "attempts",
         "available_ms",
         "children",
-        "content_key",
+        "content_keys",
         "deadline_ms",
         "error",
         "failed_count",
@@ -108,13 +108,13 @@ class Execution:
         "iteration",
         "keeper",
         "kept_count",
+        "known",
         "node",
         "output",
         "parent",
         "path_cache",
         "phase",
         "result_code",
-        "reuse_since",
         "scope",
         "started_count",
         "status",
@@ -148,8 +148,8 @@ class Execution:
         self.available_ms = 0
         self.deadline_ms: int | None = None
         self.path_cache: str | None = None
-        self.content_key: str | None = None
-        self.reuse_since: tuple[int, int] | None = None
+        self.content_keys: list[str] = []
+        self.known: dict[int, dict[str, JsonValue]] = {}
 
     @property
     def path(self) -> str:

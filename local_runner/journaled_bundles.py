@@ -40,28 +40,13 @@ class JournaledBundles:
         self._answers.clear()
         self._is_certain = False
 
-    def _next(self, done: str) -> Entry | None:
-        if self._answers and self._answers[0]["do"] == done:
-            return self._answers[0]
-        return None
-
-    def mark(self) -> int:
-        answer = self._next("mark")
-        if answer is not None:
-            return int(self._answers.popleft()["at"])
-        at = self._store.mark()
-        self._write({"do": "mark", "at": at})
-        return at
-
-    def find(self, key: str, before: int) -> dict[str, JsonValue] | None:
-        answer = self._next("found")
-        if answer is not None and answer["key"] == key:
-            self._answers.popleft()
-            exported: dict[str, JsonValue] = answer["exported"]
+    def find(self, key: str) -> dict[str, JsonValue] | None:
+        if self._answers and self._answers[0]["key"] == key:
+            exported: dict[str, JsonValue] = self._answers.popleft()["exported"]
             return exported
         if self._is_certain or self._answers:
             return None
-        found = self._store.find(key, before)
+        found = self._store.find(key)
         if found is not None:
             self._write({"do": "found", "key": key, "exported": found})
         return found

@@ -23,7 +23,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from local_runner.bundles import BundleStore, content_key
+from local_runner.bundles import BundleStore, content_keys
 from local_runner.closing import cancel_all_below, close
 from local_runner.commands import CancelAction, Command, InstanceEnded, RunAction
 from local_runner.execution import (
@@ -325,7 +325,7 @@ class Machine:
         # A cancelled SEQUENCE may be open still, for its `finally`.
         if execution.status not in OPEN or execution.is_cancelled:
             return
-        if self._out_of_work(execution) or self._skip(execution):
+        if self._out_of_work(execution):
             return
         problem = None if execution.parent is None else self._initialise(execution)
         if problem is None:
@@ -376,6 +376,13 @@ class Machine:
         return execution
 
     def activate(self, parent: Execution, node: Node, iteration: int = -1) -> None:
+        execution = self._new_iteration(parent, node, iteration)
+        if node.timeout_ms is not None and node.type != "ACTION":
+            self._set_deadline(execution)
+        self._agenda.append((self._look_at, execution))
+
+    def _new_iteration(self, parent: Execution, node: Node, iteration: int) -> Execution:
+        """Makes an execution below another one; one of a loop gets its loop variables."""
         execution = self._new_execution(node, parent, iteration)
         parent.children.append(execution)
         parent.started_count += 1
@@ -385,9 +392,7 @@ class Machine:
                 values[loop.item] = parent.items[iteration]
             if loop.index is not None:
                 values[loop.index] = iteration
-        if node.timeout_ms is not None and node.type != "ACTION":
-            self._set_deadline(execution)
-        self._agenda.append((self._look_at, execution))
+        return execution
 
     def _initialise(self, execution: Execution) -> EngineError | None:
         """Evaluates the variables of the scope that opens here, in order (S2.3)."""
@@ -403,38 +408,39 @@ class Machine:
 
     # -- reuse of iterations (semantics §9)
 
-    def note_reuse(self, loop: Execution) -> None:
-        """Notes the moment at which a FOREACH with `reuse` begins."""
-        if self._bundles is not None and not self._is_forced:
-            loop.reuse_since = (self._call, self._bundles.mark())
+    def look_up(self, loop: Execution) -> None:
+        """Settles which iterations of a FOREACH with `reuse` are known, as it begins (S9.2)."""
+        if self._bundles is None:
+            return
+        loop.content_keys = content_keys(self.graph.name, loop, self._view(loop))
+        if self._is_forced:
+            return
+        names = {binding.name for binding in loop.node.collects}
+        for number, key in enumerate(loop.content_keys):
+            # What this very call has stored came too late.
+            if self._stored_in.get(key) == self._call:
+                continue
+            exported = self._bundles.find(key)
+            if exported is not None and exported.keys() == names:
+                loop.known[number] = exported
 
-    def _skip(self, execution: Execution) -> bool:
-        """Ends an iteration that was stored before its FOREACH began, without activating it."""
-        loop = execution.parent
-        if loop is None or loop.node.reuse is None or self._bundles is None:
-            return False
-        key = content_key(self.graph.name, execution, self._view(execution))
-        execution.content_key = key
-        if loop.reuse_since is None:
-            return False
-        call, mark = loop.reuse_since
-        # What this machine has stored in the call that activated the FOREACH came too late.
-        if self._stored_in.get(key, -1) >= call:
-            return False
-        exported = self._bundles.find(key, mark)
-        if exported is None or exported.keys() != {b.name for b in loop.node.collects}:
-            return False
-        execution.status = SKIPPED
+    def skip(self, loop: Execution, exported: dict[str, JsonValue]) -> None:
+        """Passes over the next iteration: it gives what it has exported before (S9.3)."""
+        assert loop.node.body is not None
+        execution = self._new_iteration(loop, loop.node.body, loop.started_count)
+        execution.status, execution.result_code = SKIPPED, 0
         execution.output = exported or None
-        self._ended(execution)
-        return True
+        if self.on_ended is not None:
+            self.on_ended(execution)
 
     def _store(self, execution: Execution, exported: dict[str, JsonValue]) -> None:
-        if execution.content_key is None or self._bundles is None:
+        loop = execution.parent
+        if self._bundles is None or loop is None or not loop.content_keys:
             return
-        self._stored_in[execution.content_key] = self._call
+        key = loop.content_keys[execution.iteration]
+        self._stored_in[key] = self._call
         self._bundles.store(
-            execution.content_key,
+            key,
             exported,
             workflow=self.graph.name,
             path=execution.path,

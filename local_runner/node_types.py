@@ -132,9 +132,22 @@ def _start_foreach(machine: Machine, execution: Execution, items: list[JsonValue
     execution.items = items
     execution.total_count = len(items)
     if execution.node.reuse is not None:
-        machine.note_reuse(execution)
+        machine.look_up(execution)
     for _ in range(min(execution.node.parallel or len(items), len(items))):
-        _iterate(machine, execution)
+        _start_next(machine, execution)
+    if execution.finished_count == execution.total_count:
+        _succeed_foreach(machine, execution)
+
+
+def _start_next(machine: Machine, execution: Execution) -> None:
+    """Starts the next iteration of a FOREACH that has to run, and skips those before it."""
+    while execution.started_count < execution.total_count:
+        exported = execution.known.pop(execution.started_count, None)
+        if exported is None:
+            _iterate(machine, execution)
+            return
+        machine.skip(execution, exported)
+        execution.finished_count += 1
 
 
 # -- when a child has ended
@@ -207,13 +220,13 @@ def child_of_parallel(machine: Machine, execution: Execution, child: Execution) 
 def child_of_foreach(machine: Machine, execution: Execution, child: Execution) -> None:
     _count(execution, child)
     has_failed = _is_past_tolerance(execution)
+    if not has_failed or execution.node.keep_going:
+        _start_next(machine, execution)
     is_over = execution.finished_count == execution.total_count
     if has_failed and (is_over or not execution.node.keep_going):
         close(machine, execution, execution.failure)
     elif is_over:
         _succeed_foreach(machine, execution)
-    elif execution.started_count < execution.total_count:
-        _iterate(machine, execution)
 
 
 def _is_past_tolerance(execution: Execution) -> bool:

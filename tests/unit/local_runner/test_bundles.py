@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -29,7 +28,7 @@ def store(bundles: FileBundles, exported: dict[str, Any], *, replaces: bool = Fa
 
 
 def exported(bundles: FileBundles) -> Any:
-    return bundles.find(KEY, time.time_ns() + 1)
+    return bundles.find(KEY)
 
 
 def entry_file(root: Path) -> Path:
@@ -67,13 +66,6 @@ def test_one_that_replaces_wins_over_the_first(tmp_path: Path) -> None:
     store(FileBundles(tmp_path), {"got": 2}, replaces=True)
     assert exported(FileBundles(tmp_path)) == {"got": 2}
     assert names(tmp_path) == [KEY]
-
-
-def test_an_entry_from_after_the_mark_is_not_found(tmp_path: Path) -> None:
-    bundles = FileBundles(tmp_path)
-    mark = bundles.mark()
-    store(bundles, {"got": 1})
-    assert bundles.find(KEY, mark) is None
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_the_content_key_is_the_hash_that_every_engine_makes() -> None:
     inner = reusing(reads=[var("k")[0], var("gone")[0]], key="in")
     outer = foreach("out", "y", lit(["o"]), [inner])
     player = run(workflow([outer], variables=VARIABLES), MemoryBundles(), {"items": [5]})
-    keys = [e.content_key for e in player.machine.executions.values() if e.content_key]
+    keys = [key for e in player.machine.executions.values() for key in e.content_keys]
     document = ["w", FINGERPRINT, "in", 5, ["o"], [["k"], []]]
     assert keys == [json_values.sha256_hex(document)]
 
@@ -201,3 +201,20 @@ def test_a_machine_without_a_store_runs_everything() -> None:
     player = Player(SPEC, {"items": [1]}).start()
     player.run(lambda _command: (0, None))
     assert ran(player) == ["w/f[0]/a"]
+
+
+def test_the_index_is_written_into_each_key() -> None:
+    reads = [ctx("index")[0], ctx("iterationNo")[0], var("i", owner="f.body")[0]]
+    spec = workflow([reusing(reads=reads, index="i")], variables=VARIABLES)
+    machine = run(spec, MemoryBundles(), {"items": [5, 6]}).machine
+    (keys,) = [e.content_keys for e in machine.executions.values() if e.content_keys]
+    documents = [["w", FINGERPRINT, "f", 5 + i, [], [[i], [i + 1], [i]]] for i in (0, 1)]
+    assert keys == [json_values.sha256_hex(document) for document in documents]
+
+
+def test_skipped_iterations_take_no_place_among_those_that_run_at_once() -> None:
+    store = MemoryBundles()
+    spec = workflow([reusing(parallel=2)], variables=VARIABLES)
+    run(spec, store, {"items": [1, 2]})
+    again = Player(spec, {"items": [1, 7, 2, 8, 9]}, bundles=store).start()
+    assert [command.path for command in again.offered] == ["w/f[1]/a", "w/f[3]/a"]

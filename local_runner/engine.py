@@ -6,9 +6,12 @@ is not supported, a missing handler, a context that is no JSON object.
 
 from __future__ import annotations
 
+import gc
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -130,6 +133,8 @@ class LocalWorkflowEngine:
     Args:
       handlers: loaded handlers, or plain functions by action name.
       parallel_workers: how many handlers may run at a time. With 1 the order of actions is fixed.
+      executor: runs the handlers in place of threads; one of processes takes handlers that can be
+        pickled, functions of a module. `parallel_workers` is how many it gets at a time.
       on_event: called in the thread of `run` for each action started or finished and node ended.
     """
 
@@ -140,6 +145,7 @@ class LocalWorkflowEngine:
         *,
         parallel_workers: int = 1,
         on_event: Listener | None = None,
+        executor: Executor | None = None,
     ) -> None:
         if parallel_workers < 1:
             raise ValueError("parallel_workers must be at least 1")
@@ -149,6 +155,7 @@ class LocalWorkflowEngine:
         )
         self._parallel_workers = parallel_workers
         self._on_event = on_event
+        self._executor = executor
         self._graph: Graph | None = None
 
     def run(
@@ -229,8 +236,10 @@ class LocalWorkflowEngine:
             clock=clock,
             journal=journal,
             bundles=bundles,
+            executor=self._executor,
         )
-        driver.run()
+        with _patient_collector():
+            driver.run()
         return RunResult(
             status=machine.status,
             error=machine.error,
@@ -251,6 +260,20 @@ class LocalWorkflowEngine:
             self._graph = load_graph(self._spec)
         missing = self._handlers.missing(self._graph.action_names) if needs_handlers else ()
         return MissingHandlers(name, missing) if missing else self._graph
+
+
+@contextmanager
+def _patient_collector() -> Iterator[None]:
+    """Lets the collector of cycles come seldom: a run makes many objects and lets few go.
+
+    What it would look through again and again are the executions, which all stay.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(max(before[0], 50_000) if before[0] else 0, 50, 50)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _start_context(

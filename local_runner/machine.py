@@ -415,6 +415,7 @@ class Machine:
         loop.content_keys = content_keys(self.graph.name, loop, self._view(loop))
         if self._is_forced:
             return
+        loop.known = {}
         names = {binding.name for binding in loop.node.collects}
         for number, key in enumerate(loop.content_keys):
             # What this very call has stored came too late.

@@ -142,7 +142,8 @@ def _start_foreach(machine: Machine, execution: Execution, items: list[JsonValue
 def _start_next(machine: Machine, execution: Execution) -> None:
     """Starts the next iteration of a FOREACH that has to run, and skips those before it."""
     while execution.started_count < execution.total_count:
-        exported = execution.known.pop(execution.started_count, None)
+        known = execution.known
+        exported = known.pop(execution.started_count, None) if known else None
         if exported is None:
             _iterate(machine, execution)
             return

@@ -193,11 +193,13 @@ class Driver:
         self._hand_out_ready()
         if self._done_here is not None:
             done, self._done_here = self._done_here, None
-            self._take(done)
             if self._results.empty():
+                self._take(done)
                 return True
+            # An interrupt came while it ran, and goes first.
+            self._results.put(done)
         due = self._next_due()
-        if not self._running and due is None and self._results.empty():
+        if not self._running and due is None:
             return False
         happened = self._wait(due)
         if isinstance(happened, _Call):

@@ -1,7 +1,7 @@
 """Random programs leave equal traces on the local runner and in PostgreSQL, and nothing open.
 
 `make test` plays the same 300 programs each time, each in the order that was drawn for it; `make
-fuzz` plays 1000 new ones, in order and in their own. A program with `reuse` is played twice, so that
+fuzz` plays 1000 new ones, in order and in their own. One with `reuse` is played twice, so that
 the second run finds what the first has stored. Programs with WAIT_EVENT run in PostgreSQL only:
 there each must leave the same when played again, and the same in another order where R12 says so.
 What a run finds is printed as a short `.wf` with the results of its actions, and becomes a case of

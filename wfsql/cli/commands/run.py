@@ -188,6 +188,9 @@ def _report(name: str, result: RunResult | DryRunResult, as_json: bool) -> None:
     if error is not None:
         code = error["engine_code"] if error["code"] is None else error["code"]
         say(f"error {code}: {error['message']}")
+        # The engine's own messages begin with the path.
+        if error["path"] and code is not None and code < 0:
+            say(f"  at {error['path']}")
     if result.output is not None:
         write_json(result.output, indent=2)
 

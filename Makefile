@@ -6,13 +6,14 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test fuzz check format clean
+.PHONY: help demo test fuzz bench-runner check format clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    compile, deploy and run every example, in PostgreSQL and in process"
 	@echo "make test    the whole test suite"
 	@echo "make fuzz    1000 new random programs on both engines, 1000 broken graphs"
+	@echo "make bench-runner  time the local runner beside other interpreters"
 	@echo "make check   lint, types, layer contracts"
 	@echo "make format  rewrite the Python files in the house format"
 	@echo "make clean   remove .venv and caches"
@@ -33,6 +34,9 @@ test: $(VENV)/.installed
 fuzz: $(VENV)/.installed
 	WFSQL_FUZZ=1000 $(BIN)/python -m pytest -q tests/property/test_random_graphs.py \
 	  tests/property/test_mutated_graphs.py
+
+bench-runner: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.runner
 
 check: $(VENV)/.installed
 	$(BIN)/ruff check .

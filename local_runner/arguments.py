@@ -23,6 +23,9 @@ class ArgumentTypes:
         self._adapters: dict[str, Any] | None = None
         self._lock = threading.Lock()
 
+    def __reduce__(self) -> tuple[type[ArgumentTypes], tuple[Callable[..., Any], tuple[str, ...]]]:
+        return ArgumentTypes, (self._function, self._names)
+
     def convert(self, given: dict[str, JsonValue]) -> str | None:
         """Puts the checked values in place; returns what is wrong with the first that is not."""
         from pydantic import ValidationError

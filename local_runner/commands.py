@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from local_runner.execution import NodeError
 from local_runner.values import JsonValue
 
 
-@dataclass(frozen=True, slots=True)
-class RunAction:
+class RunAction(NamedTuple):
     """Run `action` with `input`, not before `available_ms`.
 
     Drivers take those that are available by `claim_key`, lowest first. `timeout_ms` is for their

@@ -5,6 +5,9 @@ and hands the first to a worker whenever one is free; results come back through 
 is due by time is applied in between. With one worker that is the driver of R12: claim one, submit
 one. With a journal each call of the machine is written down first, so that a run that was killed
 goes on by making the same calls again.
+
+Handlers run in threads of the driver's own, in an executor that it is given, or, where only one
+may run and nothing can happen meanwhile, in the calling thread itself.
 """
 
 from __future__ import annotations
@@ -15,16 +18,18 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from local_runner.clock import Clock, RealClock
 from local_runner.commands import CancelAction, Command, RunAction
 from local_runner.execution import Execution
-from local_runner.handlers import Handlers, Outcome, TaskContext
+from local_runner.handlers import Handlers, Outcome, TaskContext, failure, invoke
 from local_runner.journal import Journal
+from local_runner.journaled_bundles import JournaledBundles
 from local_runner.machine import Machine
 from local_runner.workers import Workers
 
@@ -79,8 +84,7 @@ Event = ActionOffered | ActionStarted | ActionFinished | ActionAbandoned | NodeE
 Listener = Callable[[Event], None]
 
 
-@dataclass(frozen=True, slots=True)
-class TimelineEntry:
+class TimelineEntry(NamedTuple):
     """One call of a handler; times are seconds of the monotonic clock."""
 
     path: str
@@ -92,15 +96,28 @@ class TimelineEntry:
 
 @dataclass(slots=True, eq=False)
 class _Call:
-    """A handler that is being called; `deadline_ms` is that of the action's own time-out."""
+    """A handler that is being called; `deadline_ms` is that of the action's own time-out.
+
+    `context` is shared by all handlers that ask for none.
+    """
 
     command: RunAction
-    context: TaskContext
+    context: TaskContext | None
     worker: int
     deadline_ms: int | None
     started_at: float = 0.0
     ended_at: float = 0.0
     outcome: Outcome | BaseException | None = None
+    future: Future[Outcome] | None = None
+    is_cancelled: bool = False
+
+    def cancel(self) -> None:
+        """Tells the handler that nobody wants its result any more; one in a queue never starts."""
+        self.is_cancelled = True
+        if self.context is not None:
+            self.context.cancelled.set()
+        if self.future is not None:
+            self.future.cancel()
 
 
 _WAKE_SECONDS: Final = 0.5
@@ -120,6 +137,8 @@ class Driver:
         *,
         clock: Clock | None = None,
         journal: Journal | None = None,
+        bundles: JournaledBundles | None = None,
+        executor: Executor | None = None,
     ) -> None:
         self._machine = machine
         self._handlers = handlers
@@ -127,11 +146,15 @@ class Driver:
         self._listener = listener
         self._clock = clock or RealClock()
         self._journal = journal
+        self._bundles = bundles
+        self._executor = executor
         # Offered actions: those available now in claim order, the others by their time.
         self._ready: list[tuple[tuple[int, int, int], RunAction]] = []
         self._later: list[tuple[int, int, RunAction]] = []
         self._running: dict[int, _Call] = {}
         self._results: queue.SimpleQueue[_Call | str] = queue.SimpleQueue()
+        # What was called in this thread, and has come back.
+        self._done_here: _Call | None = None
         self._free_workers = list(range(parallel_workers))
         self._workers = Workers()
         self.timeline: list[TimelineEntry] = []
@@ -168,6 +191,13 @@ class Driver:
         """Hands out what can be, then waits for one thing to happen; False when all is over."""
         self._apply_due(self._now())
         self._hand_out_ready()
+        if self._done_here is not None:
+            done, self._done_here = self._done_here, None
+            if self._results.empty():
+                self._take(done)
+                return True
+            # An interrupt came while it ran, and goes first.
+            self._results.put(done)
         due = self._next_due()
         if not self._running and due is None:
             return False
@@ -200,7 +230,7 @@ class Driver:
             signal.signal(signal.SIGINT, before)
             # Told here already, because a handler may be running in this thread.
             for call in list(self._running.values()):
-                call.context.cancelled.set()
+                call.cancel()
             self._results.put(_INTERRUPT)
 
         signal.signal(signal.SIGINT, note)
@@ -216,13 +246,15 @@ class Driver:
         return max(self._clock.now_ms(), self._machine.now_ms)
 
     def _next_due(self) -> int | None:
+        due = self._machine.next_due()
         times = [
             call.deadline_ms
             for call in self._running.values()
-            if call.deadline_ms is not None and call.context.cancelled.is_set()
+            if call.deadline_ms is not None and call.is_cancelled
         ]
-        due = self._machine.next_due()
-        return min(times, default=None) if due is None else min([due, *times])
+        if due is not None:
+            times.append(due)
+        return min(times, default=None)
 
     def _apply_due(self, now: int) -> None:
         due = self._machine.next_due()
@@ -235,9 +267,10 @@ class Driver:
                 self._abandon(call)
 
     def _abandon(self, call: _Call) -> None:
-        call.context.cancelled.set()
+        call.cancel()
         del self._running[call.command.execution_id]
-        self._workers.abandon(call.worker)
+        if call.future is None:
+            self._workers.abandon(call.worker)
         heapq.heappush(self._free_workers, call.worker)
         self._notify(ActionAbandoned(call.command.path, call.command.action, call.worker))
 
@@ -253,7 +286,7 @@ class Driver:
         _keep_offers(offered, commands)
         for execution_id in dropped & self._running.keys():
             call = self._running[execution_id]
-            call.context.cancelled.set()
+            call.cancel()
             if is_timeout:
                 self._abandon(call)
         if dropped:
@@ -281,19 +314,25 @@ class Driver:
 
     def _hand_out(self, command: RunAction, now: int) -> None:
         worker = heapq.heappop(self._free_workers)
-        context = TaskContext(
-            command.path, command.attempt, self._machine.instance_id, threading.Event()
-        )
+        context = None
+        if self._handlers.wants_context(command.action):
+            own_id = self._machine.instance_id
+            context = TaskContext(command.path, command.attempt, own_id)
         deadline = None if command.timeout_ms is None else now + command.timeout_ms
         call = _Call(command, context, worker, deadline)
-        self._write({"do": "begin", "id": command.execution_id, "now": now})
+        if self._journal is not None:
+            self._write({"do": "begin", "id": command.execution_id, "now": now})
         self._machine.begin(command.execution_id, now)
         self._running[command.execution_id] = call
-        self._notify(ActionStarted(command.path, command.action, worker))
-        if self._may_run_here(command):
+        if self._listener is not None:
+            self._listener(ActionStarted(command.path, command.action, worker))
+        if self._executor is not None:
+            self._submit(call, self._executor)
+        elif self._may_run_here(command):
             self._call(call)
+            self._done_here = call
         else:
-            self._workers.run(worker, lambda: self._call(call))
+            self._workers.run(worker, lambda: self._call_and_report(call))
 
     def _may_run_here(self, command: RunAction) -> bool:
         """Whether the only worker may be this thread, which saves two switches of threads.
@@ -304,15 +343,38 @@ class Driver:
         return self._worker_count == 1 and not is_timed and self._handlers.is_plain(command.action)
 
     def _call(self, call: _Call) -> None:
-        """Runs in a worker thread; a result always comes back, or the driver would wait for it."""
-        call.started_at = time.monotonic()
+        """Calls the handler; some outcome always comes back, or the driver would wait for it."""
+        command, call.started_at = call.command, time.monotonic()
         try:
-            command = call.command
             call.outcome = self._handlers.invoke(command.action, command.input, call.context)
         except BaseException as error:
             call.outcome = error
         call.ended_at = time.monotonic()
+
+    def _call_and_report(self, call: _Call) -> None:
+        """Does so in a worker thread."""
+        self._call(call)
         self._results.put(call)
+
+    def _submit(self, call: _Call, executor: Executor) -> None:
+        command, call.started_at = call.command, time.monotonic()
+
+        def come_back(future: Future[Outcome]) -> None:
+            call.outcome = _outcome_of(future)
+            call.ended_at = time.monotonic()
+            self._results.put(call)
+
+        handler = self._handlers.get(command.action)
+        try:
+            call.future = executor.submit(
+                invoke, handler, command.action, command.input, call.context
+            )
+        except (BrokenExecutor, RuntimeError) as error:
+            # A pool that has broken takes nothing more; so does one that was shut down.
+            call.outcome, call.ended_at = failure(_described(error)), time.monotonic()
+            self._results.put(call)
+            return
+        call.future.add_done_callback(come_back)
 
     def _take(self, call: _Call) -> None:
         # One time for both: nothing may become due between them.
@@ -328,15 +390,19 @@ class Driver:
         self.timeline.append(
             TimelineEntry(command.path, command.action, call.worker, call.started_at, call.ended_at)
         )
-        self._notify(
-            ActionFinished(command.path, command.action, call.worker, outcome.code, outcome.message)
-        )
+        if self._listener is not None:
+            self._listener(
+                ActionFinished(
+                    command.path, command.action, call.worker, outcome.code, outcome.message
+                )
+            )
         self._complete(command.execution_id, outcome, now)
 
     def _complete(self, execution_id: int, outcome: Outcome, now: int) -> None:
-        entry = {"do": "complete", "id": execution_id, "now": now}
-        result = {"code": outcome.code, "output": outcome.output, "message": outcome.message}
-        self._write(entry | result)
+        if self._journal is not None:
+            entry = {"do": "complete", "id": execution_id, "now": now}
+            result = {"code": outcome.code, "output": outcome.output, "message": outcome.message}
+            self._write(entry | result)
         self._obey(
             self._machine.complete(
                 execution_id, outcome.code, outcome.output, outcome.message, now_ms=now
@@ -356,14 +422,53 @@ class Driver:
     def _replayed(self, entries: Sequence[dict[str, Any]]) -> Iterable[RunAction]:
         """Makes the calls of the killed run again; returns what it had offered and not begun."""
         offered: dict[int, RunAction] = {}
-        commands = self._machine.start()
-        for entry in entries:
-            _keep_offers(offered, commands)
+        calls = _with_answers(entries)
+        for number, (entry, answers) in enumerate(calls, 1):
             if entry["do"] == "begin":
                 offered.pop(entry["id"], None)
-            commands = _repeat(self._machine, entry)
-        _keep_offers(offered, commands)
+            with self._answering(answers, is_last=number == len(calls)):
+                _keep_offers(offered, _repeat(self._machine, entry))
         return offered.values()
+
+    def _answering(
+        self, answers: list[dict[str, Any]], *, is_last: bool
+    ) -> AbstractContextManager[None]:
+        if self._bundles is None:
+            return nullcontext()
+        return self._bundles.answering(answers, is_last=is_last)
+
+
+def _outcome_of(future: Future[Outcome]) -> Outcome | BaseException:
+    """Returns what a handler in an executor has left; it may have taken its process with it."""
+    try:
+        return future.result()
+    except BrokenExecutor as error:
+        return failure(_described(error))
+    except CancelledError:
+        return failure("it was cancelled before it began")
+    except Exception as error:
+        return failure(f"it cannot be run in the executor: {type(error).__name__}: {error}")
+    except BaseException as error:
+        return error
+
+
+def _described(error: Exception) -> str:
+    if isinstance(error, BrokenExecutor):
+        return "the process that ran it, or one beside it in the pool, has died"
+    return f"the executor takes no more work: {error}"
+
+
+def _with_answers(
+    entries: Iterable[dict[str, Any]],
+) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """Returns each call with what its store of bundles found; the first is the start."""
+    calls: list[tuple[dict[str, Any], list[dict[str, Any]]]] = [({"do": "start"}, [])]
+    for entry in entries:
+        if entry["do"] == "found":
+            calls[-1][1].append(entry)
+        else:
+            calls.append((entry, []))
+    return calls
 
 
 def _keep_offers(offered: dict[int, RunAction], commands: tuple[Command, ...]) -> None:
@@ -377,6 +482,8 @@ def _keep_offers(offered: dict[int, RunAction], commands: tuple[Command, ...]) -
 def _repeat(machine: Machine, entry: dict[str, Any]) -> tuple[Command, ...]:
     """Makes one call as the journal has it; no handler is called."""
     match entry["do"]:
+        case "start":
+            return machine.start()
         case "begin":
             machine.begin(entry["id"], entry["now"])
         case "complete":

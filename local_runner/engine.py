@@ -6,14 +6,18 @@ is not supported, a missing handler, a context that is no JSON object.
 
 from __future__ import annotations
 
+import gc
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from compiler import json_values
+from local_runner.bundles import BundleStore
 from local_runner.clock import Clock, RealClock
 from local_runner.driver import Driver, Listener, TimelineEntry
 from local_runner.dry_run import Scripts, Step, dry_run
@@ -21,6 +25,7 @@ from local_runner.execution import NodeError
 from local_runner.graph import Graph, load_graph, unsupported_parts, wait_event_keys
 from local_runner.handlers import Handlers
 from local_runner.journal import Journal, JournalProblem, open_journal
+from local_runner.journaled_bundles import JournaledBundles
 from local_runner.machine import Machine
 from local_runner.trace import trace_document
 from local_runner.values import JsonValue, type_word
@@ -128,6 +133,8 @@ class LocalWorkflowEngine:
     Args:
       handlers: loaded handlers, or plain functions by action name.
       parallel_workers: how many handlers may run at a time. With 1 the order of actions is fixed.
+      executor: runs the handlers in place of threads; one of processes takes handlers that can be
+        pickled, functions of a module. `parallel_workers` is how many it gets at a time.
       on_event: called in the thread of `run` for each action started or finished and node ended.
     """
 
@@ -138,6 +145,7 @@ class LocalWorkflowEngine:
         *,
         parallel_workers: int = 1,
         on_event: Listener | None = None,
+        executor: Executor | None = None,
     ) -> None:
         if parallel_workers < 1:
             raise ValueError("parallel_workers must be at least 1")
@@ -147,6 +155,7 @@ class LocalWorkflowEngine:
         )
         self._parallel_workers = parallel_workers
         self._on_event = on_event
+        self._executor = executor
         self._graph: Graph | None = None
 
     def run(
@@ -156,10 +165,13 @@ class LocalWorkflowEngine:
         instance_id: str | None = None,
         journal: Path | None = None,
         clock: Clock | None = None,
+        bundles: BundleStore | None = None,
     ) -> RunResult | Refusal:
         """Runs one instance to its end.
 
         Args:
+          bundles: where iterations of a FOREACH with `reuse` are looked up and stored; without it
+            they all run.
           journal: a folder for the journal of the run; one that is there already goes on.
 
         Raises:
@@ -173,13 +185,15 @@ class LocalWorkflowEngine:
             return start
         own_id = instance_id or f"local-{uuid.uuid4().hex}"
         if journal is None:
-            return self._drive(Machine(graph, own_id, start), clock or RealClock(), None)
+            machine = Machine(graph, own_id, start, bundles=bundles)
+            return self._drive(machine, clock or RealClock())
         opened = open_journal(journal, self._journal_header(start, own_id))
         if isinstance(opened, JournalProblem):
             return JournalRefused(self._spec.name, opened.message)
         try:
-            machine = Machine(graph, opened.header["instance_id"], start)
-            return self._drive(machine, clock or _clock_of(opened), opened)
+            answers = None if bundles is None else JournaledBundles(bundles, opened.write)
+            machine = Machine(graph, opened.header["instance_id"], start, bundles=answers)
+            return self._drive(machine, clock or _clock_of(opened), opened, answers)
         finally:
             opened.close()
 
@@ -207,7 +221,13 @@ class LocalWorkflowEngine:
             "context": context,
         }
 
-    def _drive(self, machine: Machine, clock: Clock, journal: Journal | None) -> RunResult:
+    def _drive(
+        self,
+        machine: Machine,
+        clock: Clock,
+        journal: Journal | None = None,
+        bundles: JournaledBundles | None = None,
+    ) -> RunResult:
         driver = Driver(
             machine,
             self._handlers,
@@ -215,8 +235,11 @@ class LocalWorkflowEngine:
             self._on_event,
             clock=clock,
             journal=journal,
+            bundles=bundles,
+            executor=self._executor,
         )
-        driver.run()
+        with _patient_collector():
+            driver.run()
         return RunResult(
             status=machine.status,
             error=machine.error,
@@ -237,6 +260,20 @@ class LocalWorkflowEngine:
             self._graph = load_graph(self._spec)
         missing = self._handlers.missing(self._graph.action_names) if needs_handlers else ()
         return MissingHandlers(name, missing) if missing else self._graph
+
+
+@contextmanager
+def _patient_collector() -> Iterator[None]:
+    """Lets the collector of cycles come seldom: a run makes many objects and lets few go.
+
+    What it would look through again and again are the executions, which all stay.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(max(before[0], 50_000) if before[0] else 0, 50, 50)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _start_context(

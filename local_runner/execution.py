@@ -19,6 +19,7 @@ RUNNING: Final = "RUNNING"
 SUCCEEDED: Final = "SUCCEEDED"
 FAILED: Final = "FAILED"
 CANCELLED: Final = "CANCELLED"
+SKIPPED: Final = "SKIPPED"
 
 OPEN: Final = frozenset({READY, RUNNING})
 
@@ -78,8 +79,18 @@ class Scope:
         return scope
 
 
+# What most executions have none of, shared by them and never changed: it takes half their memory.
+_NO_CHILDREN: Final[list[Execution]] = []
+_NO_ITEMS: Final[list[JsonValue]] = []
+_NO_KEYS: Final[list[str]] = []
+_NOTHING_KNOWN: Final[dict[int, dict[str, JsonValue]]] = {}
+
+
 class Execution:
     """One activation of one node.
+
+    A FOREACH with `reuse` has the `content_keys` of its iterations (S9.1), and in `known` what
+    those have exported that need not run.
 
     Composites count their progress in the `…_count` fields. `failure` is why a SEQUENCE's body has
     failed so far, or the first failure that reached a PARALLEL or FOREACH. While it is closing or
@@ -91,6 +102,7 @@ class Execution:
         "attempts",
         "available_ms",
         "children",
+        "content_keys",
         "deadline_ms",
         "error",
         "failed_count",
@@ -103,6 +115,7 @@ class Execution:
         "iteration",
         "keeper",
         "kept_count",
+        "known",
         "node",
         "output",
         "parent",
@@ -128,8 +141,8 @@ class Execution:
         self.error: NodeError | None = None
         outer = None if parent is None else parent.scope
         self.scope: Scope = Scope(node.key, outer) if outer is None or node.opens_scope else outer
-        self.children: list[Execution] = []
-        self.items: list[JsonValue] = []
+        self.children: list[Execution] = [] if node.children else _NO_CHILDREN
+        self.items: list[JsonValue] = _NO_ITEMS
         self.started_count = 0
         self.finished_count = 0
         self.total_count = 0
@@ -142,10 +155,14 @@ class Execution:
         self.available_ms = 0
         self.deadline_ms: int | None = None
         self.path_cache: str | None = None
+        self.content_keys: list[str] = _NO_KEYS
+        self.known: dict[int, dict[str, JsonValue]] = _NOTHING_KNOWN
 
     @property
     def path(self) -> str:
         """Keys of the author's nodes from the root on, loop steps with their iteration (R9)."""
+        if self.path_cache is not None:
+            return self.path_cache
         chain: list[Execution] = []
         step: Execution | None = self
         while step is not None and step.path_cache is None:

@@ -18,7 +18,7 @@ from local_runner.expressions import Program, compile_program
 from local_runner.type_table import TypeNode, load_types
 
 if TYPE_CHECKING:
-    from compiler.spec import GraphSpec, NodeRow
+    from compiler.spec import GraphSpec, NodeRow, VarRow
 
 LOOPS: Final = frozenset({"FOREACH", "REPEAT", "WHILE"})
 
@@ -35,16 +35,37 @@ _RUN_EDGES: Final = frozenset(
         "FINALLY",
     }
 )
-_UNSUPPORTED_ATTRIBUTES: Final = ("reuse", "branch_variable")
+_UNSUPPORTED_ATTRIBUTES: Final = ("branch_variable",)
 
 
 @dataclass(slots=True)
 class Binding:
-    """A `set` or `collect`: `program` gives variable `name` of the scope that `owner` opens."""
+    """A `set` or `collect`: `program` gives variable `name` of the scope that `owner` opens.
+
+    `type` is what the variable was declared with, if it was.
+    """
 
     name: str
     owner: str
     program: Program
+    type: TypeNode | None = None
+
+
+@dataclass(slots=True)
+class Initialiser:
+    """The value that a variable has from the opening of its scope on."""
+
+    name: str
+    program: Program
+    type: TypeNode | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reuse:
+    """What the content key of an iteration covers besides its items (S9.1)."""
+
+    fingerprint: str
+    reads: tuple[Program, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +114,7 @@ class Node:
     is_iteration: bool = False
     opens_scope: bool = False
     children: list[Node] = field(default_factory=list)
-    initialisers: list[tuple[str, Program]] = field(default_factory=list)
+    initialisers: list[Initialiser] = field(default_factory=list)
     bindings: list[Binding] = field(default_factory=list)
 
     timeout_ms: int | None = None
@@ -122,6 +143,7 @@ class Node:
     item: str | None = None
     index: str | None = None  # FOREACH's index variable, REPEAT's counter
     collects: list[Binding] = field(default_factory=list)
+    reuse: Reuse | None = None  # FOREACH
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,13 +197,13 @@ def load_graph(spec: GraphSpec) -> Graph:
     nodes = {row.key: Node(row.key, row.type, row.generated, row.attributes) for row in spec.nodes}
     _link(spec, nodes)
     root = next(node for node in nodes.values() if node.parent is None)
-    _declare_scopes(spec, nodes, root)
+    types = load_types(spec.types)
+    _declare_scopes(spec, nodes, root, types)
     for row in spec.nodes:
         _read_attributes(row, nodes[row.key])
-    _read_bindings(spec, nodes)
+    _read_bindings(spec, nodes, types)
     _read_templates(spec, nodes, root)
     unset = frozenset((var.owner, var.name) for var in spec.vars if var.kind == "set")
-    types = load_types(spec.types)
     return Graph(
         spec=spec,
         name=spec.name,
@@ -229,13 +251,21 @@ def _link(spec: GraphSpec, nodes: dict[str, Node]) -> None:
             pending.append(child)
 
 
-def _declare_scopes(spec: GraphSpec, nodes: Mapping[str, Node], root: Node) -> None:
+def _declare_scopes(
+    spec: GraphSpec, nodes: Mapping[str, Node], root: Node, types: Mapping[int, TypeNode]
+) -> None:
     root.opens_scope = True
     for var in sorted(spec.vars, key=lambda var: var.order):
         owner = nodes[var.owner]
         owner.opens_scope = True
         if var.program is not None:
-            owner.initialisers.append((var.name, compile_program(var.program)))
+            program = compile_program(var.program)
+            owner.initialisers.append(Initialiser(var.name, program, _type_of(var, types)))
+
+
+def _type_of(var: VarRow, types: Mapping[int, TypeNode]) -> TypeNode | None:
+    """Returns what a declared variable must be; loop variables and those of R16 have no type."""
+    return types[var.type] if var.kind == "var" and var.type is not None else None
 
 
 def _read_attributes(row: NodeRow, node: Node) -> None:
@@ -277,6 +307,14 @@ def _read_attributes(row: NodeRow, node: Node) -> None:
             node.tolerated_percent = tolerate.get("percent")
             node.keep_going = bool(attributes.get("keep_going"))
             node.batch = attributes.get("batch")
+            node.reuse = _reuse(attributes.get("reuse"))
+
+
+def _reuse(written: Mapping[str, Any] | None) -> Reuse | None:
+    if not written:
+        return None
+    reads = tuple(compile_program([reference]) for reference in written["reads"])
+    return Reuse(written["fingerprint"], reads)
 
 
 def _retry(written: Mapping[str, Any] | None) -> Retry | None:
@@ -292,11 +330,15 @@ def _retry(written: Mapping[str, Any] | None) -> Retry | None:
     )
 
 
-def _read_bindings(spec: GraphSpec, nodes: Mapping[str, Node]) -> None:
+def _read_bindings(
+    spec: GraphSpec, nodes: Mapping[str, Node], types: Mapping[int, TypeNode]
+) -> None:
+    declared = {(var.owner, var.name): _type_of(var, types) for var in spec.vars}
     for row in sorted(spec.output_bindings, key=lambda row: row.order):
         node = nodes[row.node]
         target = node.bindings if row.kind == "var" else node.collects
-        target.append(Binding(row.name, row.owner, compile_program(row.program)))
+        expected = declared.get((row.owner, row.name))
+        target.append(Binding(row.name, row.owner, compile_program(row.program), expected))
     for collection in spec.collection_bindings:
         nodes[collection.node].program = compile_program(collection.program)
 

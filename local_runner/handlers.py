@@ -30,7 +30,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from compiler import json_values
 from local_runner.arguments import ArgumentTypes
@@ -57,12 +57,18 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class TaskContext:
-    """Where a handler runs: the node's path, the attempt, and whether it is still wanted."""
+    """Where a handler runs: the node's path, the attempt, and whether it is still wanted.
+
+    In another process `cancelled` is never set: an event does not reach that far.
+    """
 
     path: str
     attempt: int
     instance_id: str
     cancelled: threading.Event = field(default_factory=threading.Event)
+
+    def __reduce__(self) -> tuple[type[TaskContext], tuple[str, int, str]]:
+        return TaskContext, (self.path, self.attempt, self.instance_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,30 +126,47 @@ class Handlers:
         """Returns those of `names` that have no handler, sorted."""
         return tuple(sorted(set(names) - self._handlers.keys()))
 
+    def get(self, name: str) -> Handler:
+        """Returns the handler of action `name`, for `invoke` somewhere else."""
+        return self._handlers[name]
+
+    def wants_context(self, name: str) -> bool:
+        """Whether the handler has a first parameter for the task's surroundings."""
+        return self._handlers[name].wants_context
+
     def is_plain(self, name: str) -> bool:
         """Whether the handler is a function that needs no event loop of its own."""
         return not self._handlers[name].is_async
 
-    def invoke(self, name: str, input: JsonValue, context: TaskContext) -> Outcome:
+    def invoke(self, name: str, input: JsonValue, context: TaskContext | None) -> Outcome:
         """Calls the handler of action `name`; whatever happens inside becomes an `Outcome`."""
-        handler = self._handlers[name]
-        if not isinstance(input, dict):
-            return _failure("TypeError: the input of an action is an object")
-        # A copy, because a handler may change what it gets.
-        given: dict[str, Any] = copy_value(input)
-        if handler.arguments is not None:
-            misfit = handler.arguments.convert(given)
-            if misfit is not None:
-                return _failure(misfit)
-        positional = (context,) if handler.wants_context else ()
-        try:
-            returned = handler.function(*positional, **given)
-            if hasattr(returned, "__await__"):
-                returned = _finish_async(returned)
-        except (Exception, SystemExit) as error:
-            _LOG.debug("handler of %s failed at %s", name, context.path, exc_info=True)
-            return _failure(_described(error))
-        return _outcome(returned)
+        return invoke(self._handlers[name], name, input, context)
+
+
+def invoke(handler: Handler, name: str, input: JsonValue, context: TaskContext | None) -> Outcome:
+    """Calls a handler, here or in another process; whatever happens inside becomes an `Outcome`.
+
+    `context` may be None for a handler that asks for none.
+    """
+    if not isinstance(input, dict):
+        return failure("TypeError: the input of an action is an object")
+    # A copy, because a handler may change what it gets.
+    given: dict[str, Any] = copy_value(input)
+    if handler.arguments is not None:
+        misfit = handler.arguments.convert(given)
+        if misfit is not None:
+            return failure(misfit)
+    try:
+        if handler.wants_context:
+            returned = handler.function(context, **given)
+        else:
+            returned = handler.function(**given)
+        if hasattr(returned, "__await__"):
+            returned = _finish_async(returned)
+    except (Exception, SystemExit) as error:
+        _LOG.debug("handler of %s failed", name, exc_info=True)
+        return failure(_described(error))
+    return _outcome(returned)
 
 
 def _handler(function: Callable[..., Any]) -> Handler:
@@ -185,25 +208,31 @@ def _is_context(annotation: object) -> bool:
     return annotation is TaskContext
 
 
+_NOTHING: Final = Outcome(0, None, None)
+
+
 def _outcome(returned: object) -> Outcome:
+    if returned is None:
+        return _NOTHING
     result = returned if isinstance(returned, Result) else Result(output=returned)
     if hasattr(type(result.output), "model_dump"):  # a pydantic model
         result = replace(result, output=result.output.model_dump())
     if type(result.code) is not int or not -(2**31) <= result.code < 2**31:
-        return _failure(f"the result code {result.code!r} is not a 32-bit integer")
+        return failure(f"the result code {result.code!r} is not a 32-bit integer")
     try:
         # Most handlers return nothing much; what cannot go wrong takes the short way.
         is_plain = result.output is None or type(result.output) is bool
         output = result.output if is_plain else json_values.from_python(result.output)
     except json_values.UnstorableValue as error:
-        return _failure(f"the output cannot be stored: {error}")
+        return failure(f"the output cannot be stored: {error}")
     except RecursionError:
-        return _failure("the output cannot be stored: it is nested too deeply")
+        return failure("the output cannot be stored: it is nested too deeply")
     message = None if result.message is None else _storable(str(result.message))
     return Outcome(result.code, output, message)
 
 
-def _failure(message: str) -> Outcome:
+def failure(message: str) -> Outcome:
+    """Returns what a handler has left that gave no result."""
     return Outcome(-1, None, _storable(message))
 
 

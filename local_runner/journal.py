@@ -10,6 +10,10 @@ power cut may lose the last actions, which are run again then.
     {"do": "begin", "id": 2, "now": 0}
     {"do": "complete", "id": 2, "now": 15, "code": 0, "output": {…}, "message": null}
     {"do": "advance", "now": 3000}        {"do": "redeliver"}
+    {"do": "found", "key": …, "exported": {…}}
+
+The last one is what a store of bundles has found during the call above it, so that the run that
+goes on finds the same, whatever is stored by then.
 """
 
 from __future__ import annotations
@@ -32,6 +36,7 @@ _FIELDS: Final[dict[Any, set[str]]] = {
     "complete": {"id", "now", "code", "output", "message"},
     "advance": {"now"},
     "redeliver": set(),
+    "found": {"key", "exported"},
 }
 
 

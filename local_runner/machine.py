@@ -10,6 +10,9 @@ are dropped. What happens by itself at some time (the end of a sleep, a time-out
     start() ─► agenda ─► RunAction … ─► begin(id), complete(id, …) ─► agenda ─► … ─► InstanceEnded
                                         advance(now_ms), next_due()
 
+Iterations of a FOREACH with `reuse` are looked up and stored through a `BundleStore` that the
+driver gives (semantics §9); a machine without one runs them all.
+
 How cancelling works with `finally` (R13) stands in `local_runner/closing.py`.
 """
 
@@ -20,6 +23,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from local_runner.bundles import BundleStore, content_keys
 from local_runner.closing import cancel_all_below, close
 from local_runner.commands import CancelAction, Command, InstanceEnded, RunAction
 from local_runner.execution import (
@@ -31,6 +35,7 @@ from local_runner.execution import (
     OPEN,
     READY,
     RUNNING,
+    SKIPPED,
     SUCCEEDED,
     Execution,
     Failure,
@@ -40,7 +45,7 @@ from local_runner.execution import (
 from local_runner.expressions import Program, evaluate
 from local_runner.graph import Graph, Node, load_graph
 from local_runner.node_types import CHILD_ENDED, LOOK_AT
-from local_runner.type_table import check_inputs
+from local_runner.type_table import TypeNode, check_inputs, check_variable
 from local_runner.values import MISSING, EngineError, JsonValue, storable_problem, truth
 
 if TYPE_CHECKING:
@@ -65,7 +70,7 @@ class Machine:
     Attributes:
       status: CREATED, RUNNING, SUCCEEDED, FAILED or CANCELLED. An instance whose input does not
         fit stays CREATED, with the reason in `error`.
-      executions: all executions so far; the one with id n stands at n - 1.
+      executions: by id, in the order of activation; without those that `keep` has dropped.
     """
 
     def __init__(
@@ -75,6 +80,7 @@ class Machine:
         context: dict[str, JsonValue],
         *,
         on_ended: Callable[[Execution], None] | None = None,
+        bundles: BundleStore | None = None,
         work_limit: int = WORK_LIMIT,
     ) -> None:
         self.graph = spec if isinstance(spec, Graph) else load_graph(spec)
@@ -83,7 +89,13 @@ class Machine:
         self.status = "CREATED"
         self.error: NodeError | None = None
         self.output: JsonValue = None
-        self.executions: list[Execution] = []
+        self.executions: dict[int, Execution] = {}
+        self._last_id = 0
+        self._bundles = bundles
+        self._is_forced = context.get("forceRerun") is True
+        # What this machine has stored, and in which of its calls.
+        self._stored_in: dict[str, int] = {}
+        self._call = 0
         self._agenda: deque[tuple[Callable[[Execution], None], Execution]] = deque()
         self._commands: list[Command] = []
         self._now = 0
@@ -111,8 +123,8 @@ class Machine:
     def begin(self, execution_id: int, now_ms: int | None = None) -> None:
         """Tells that an offered action is being run now: its time-out counts from here."""
         self._move_to(now_ms)
-        execution = self.executions[execution_id - 1]
-        if execution.status == READY:
+        execution = self.executions.get(execution_id)
+        if execution is not None and execution.status == READY:
             execution.status = RUNNING
             execution.attempts += 1
             self._set_deadline(execution)
@@ -129,7 +141,9 @@ class Machine:
 
         Whatever is due is applied before it, so a result at or after a deadline loses (R21).
         """
-        execution = self.executions[execution_id - 1]
+        execution = self.executions.get(execution_id)
+        if execution is None:
+            return self.advance(self._now if now_ms is None else now_ms)
         running_attempt = execution.attempts if execution.status == RUNNING else None
         self.begin(execution_id, now_ms)
         attempt = execution.attempts if running_attempt is None else running_attempt
@@ -173,7 +187,7 @@ class Machine:
 
         For a driver that was killed and goes on: whoever ran them is gone.
         """
-        for execution in self.executions:
+        for execution in self.executions.values():
             if execution.status == RUNNING and execution.node.type == "ACTION":
                 execution.status = READY
                 execution.attempts -= 1
@@ -185,11 +199,17 @@ class Machine:
         """Ends the instance as an operator would: everything open is CANCELLED."""
         if self.status != RUNNING:
             return ()
-        root = self.executions[0]
+        root = self.root
+        assert root is not None, "a RUNNING instance has a root"
         cancel_all_below(self, root)
         root.status = CANCELLED
         self._end_instance(CANCELLED, None)
         return self._commands_of_call()
+
+    @property
+    def root(self) -> Execution | None:
+        """The execution of the workflow itself; None when nothing was started."""
+        return self.executions.get(1)
 
     # -- time
 
@@ -209,7 +229,9 @@ class Machine:
 
     def _is_live(self, entry: tuple[int, int, str]) -> bool:
         at, execution_id, kind = entry
-        execution = self.executions[execution_id - 1]
+        execution = self.executions.get(execution_id)
+        if execution is None:
+            return False
         if kind == _AVAILABLE:
             is_waiting = execution.status == READY and execution.available_ms == at
             return is_waiting and at > self._now
@@ -220,7 +242,7 @@ class Machine:
     def _apply_due(self) -> None:
         while (at := self.next_due()) is not None and at <= self._now and self.status == RUNNING:
             _at, execution_id, kind = heapq.heappop(self._due)
-            execution = self.executions[execution_id - 1]
+            execution = self.executions[execution_id]
             if kind == _SLEEP:
                 self.succeed(execution)
             else:
@@ -294,6 +316,7 @@ class Machine:
     def _commands_of_call(self) -> tuple[Command, ...]:
         self._work_off()
         self._work_left = self._work_limit
+        self._call += 1
         commands = tuple(self._commands)
         self._commands.clear()
         return commands
@@ -347,11 +370,19 @@ class Machine:
         return misfit or self._initialise(root)
 
     def _new_execution(self, node: Node, parent: Execution | None, iteration: int) -> Execution:
-        execution = Execution(len(self.executions) + 1, node, parent, iteration)
-        self.executions.append(execution)
+        self._last_id += 1
+        execution = Execution(self._last_id, node, parent, iteration)
+        self.executions[self._last_id] = execution
         return execution
 
     def activate(self, parent: Execution, node: Node, iteration: int = -1) -> None:
+        execution = self._new_iteration(parent, node, iteration)
+        if node.timeout_ms is not None and node.type != "ACTION":
+            self._set_deadline(execution)
+        self._agenda.append((self._look_at, execution))
+
+    def _new_iteration(self, parent: Execution, node: Node, iteration: int) -> Execution:
+        """Makes an execution below another one; one of a loop gets its loop variables."""
         execution = self._new_execution(node, parent, iteration)
         parent.children.append(execution)
         parent.started_count += 1
@@ -361,35 +392,89 @@ class Machine:
                 values[loop.item] = parent.items[iteration]
             if loop.index is not None:
                 values[loop.index] = iteration
-        if node.timeout_ms is not None and node.type != "ACTION":
-            self._set_deadline(execution)
-        self._agenda.append((self._look_at, execution))
+        return execution
 
     def _initialise(self, execution: Execution) -> EngineError | None:
         """Evaluates the variables of the scope that opens here, in order (S2.3)."""
         if not execution.node.initialisers:
             return None
         view = self._view(execution)
-        for name, program in execution.node.initialisers:
-            value = evaluate(program, view)
+        for declared in execution.node.initialisers:
+            value = checked(declared.name, declared.type, evaluate(declared.program, view))
             if isinstance(value, EngineError):
                 return value
-            execution.scope.values[name] = value
+            execution.scope.values[declared.name] = value
         return None
+
+    # -- reuse of iterations (semantics §9)
+
+    def look_up(self, loop: Execution) -> None:
+        """Settles which iterations of a FOREACH with `reuse` are known, as it begins (S9.2)."""
+        if self._bundles is None:
+            return
+        loop.content_keys = content_keys(self.graph.name, loop, self._view(loop))
+        if self._is_forced:
+            return
+        loop.known = {}
+        names = {binding.name for binding in loop.node.collects}
+        for number, key in enumerate(loop.content_keys):
+            # What this very call has stored came too late.
+            if self._stored_in.get(key) == self._call:
+                continue
+            exported = self._bundles.find(key)
+            if exported is not None and exported.keys() == names:
+                loop.known[number] = exported
+
+    def skip(self, loop: Execution, exported: dict[str, JsonValue]) -> None:
+        """Passes over the next iteration: it gives what it has exported before (S9.3)."""
+        assert loop.node.body is not None
+        execution = self._new_iteration(loop, loop.node.body, loop.started_count)
+        execution.status, execution.result_code = SKIPPED, 0
+        execution.output = exported or None
+        if self.on_ended is not None:
+            self.on_ended(execution)
+
+    def _store(self, execution: Execution, exported: dict[str, JsonValue]) -> None:
+        loop = execution.parent
+        if self._bundles is None or loop is None or not loop.content_keys:
+            return
+        key = loop.content_keys[execution.iteration]
+        self._stored_in[key] = self._call
+        self._bundles.store(
+            key,
+            exported,
+            workflow=self.graph.name,
+            path=execution.path,
+            replaces=self._is_forced,
+        )
+
+    # -- iterations that `keep` lets go (R31)
+
+    def drop(self, execution: Execution) -> None:
+        """Forgets an execution that has ended, with everything below it."""
+        pending = [execution]
+        while pending:
+            dropped = pending.pop()
+            del self.executions[dropped.id]
+            pending.extend(dropped.children)
 
     # -- endings
 
     def succeed(self, execution: Execution) -> None:
-        if execution.node.is_iteration and execution.parent and execution.parent.node.collects:
-            exported = self._export(execution, execution.parent.node)
+        loop = execution.parent
+        if loop is not None and execution.node.is_iteration:
+            exported = self._export(execution, loop.node)
             if exported is None:
                 return
-            execution.output = exported
+            execution.output = exported or None
+            self._store(execution, exported)
         self._set_and_succeed(execution, 0)
 
     def _export(self, execution: Execution, loop: Node) -> dict[str, JsonValue] | None:
-        """Evaluates what an iteration hands to its FOREACH; None when that failed it."""
+        """Evaluates what an iteration hands to its loop; None when that failed it."""
         exported: dict[str, JsonValue] = {}
+        if not loop.collects:
+            return exported
         view = self._view(execution)
         for binding in loop.collects:
             value = evaluate(binding.program, view)
@@ -404,6 +489,7 @@ class Machine:
     ) -> None:
         for binding in execution.node.bindings:
             value = evaluate(binding.program, view or self._view(execution))
+            value = checked(binding.name, binding.type, value)
             if isinstance(value, EngineError):
                 self.fail_by_engine(execution, value)
                 return
@@ -505,3 +591,11 @@ class Machine:
         scope = execution.scope.find(owner)
         if scope is not None:
             scope.values[name] = value
+
+
+def checked(name: str, expected: TypeNode | None, value: JsonValue) -> JsonValue:
+    """Returns a value that a variable shall get, or why it must not get it (R5)."""
+    if expected is None or isinstance(value, EngineError):
+        return value
+    misfit = check_variable(name, expected, value)
+    return value if misfit is None else misfit

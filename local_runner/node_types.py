@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from local_runner.closing import body_failed, close, release, run_finally, settle
 from local_runner.execution import FAILED, Execution, Failure
 from local_runner.expressions import equal
+from local_runner.type_table import check_variable
 from local_runner.values import MISSING, EngineError, JsonValue, storable_problem, type_word
 
 if TYPE_CHECKING:
@@ -130,8 +131,24 @@ def _start_foreach(machine: Machine, execution: Execution, items: list[JsonValue
         items = [items[start : start + size] for start in range(0, len(items), size)]
     execution.items = items
     execution.total_count = len(items)
+    if execution.node.reuse is not None:
+        machine.look_up(execution)
     for _ in range(min(execution.node.parallel or len(items), len(items))):
-        _iterate(machine, execution)
+        _start_next(machine, execution)
+    if execution.finished_count == execution.total_count:
+        _succeed_foreach(machine, execution)
+
+
+def _start_next(machine: Machine, execution: Execution) -> None:
+    """Starts the next iteration of a FOREACH that has to run, and skips those before it."""
+    while execution.started_count < execution.total_count:
+        known = execution.known
+        exported = known.pop(execution.started_count, None) if known else None
+        if exported is None:
+            _iterate(machine, execution)
+            return
+        machine.skip(execution, exported)
+        execution.finished_count += 1
 
 
 # -- when a child has ended
@@ -204,13 +221,13 @@ def child_of_parallel(machine: Machine, execution: Execution, child: Execution) 
 def child_of_foreach(machine: Machine, execution: Execution, child: Execution) -> None:
     _count(execution, child)
     has_failed = _is_past_tolerance(execution)
+    if not has_failed or execution.node.keep_going:
+        _start_next(machine, execution)
     is_over = execution.finished_count == execution.total_count
     if has_failed and (is_over or not execution.node.keep_going):
         close(machine, execution, execution.failure)
     elif is_over:
         _succeed_foreach(machine, execution)
-    elif execution.started_count < execution.total_count:
-        _iterate(machine, execution)
 
 
 def _is_past_tolerance(execution: Execution) -> bool:
@@ -258,6 +275,8 @@ def _succeed_foreach(machine: Machine, execution: Execution) -> None:
             for child in execution.children
         ]
         problem = storable_problem(gathered)
+        if problem is None and binding.type is not None:
+            problem = check_variable(binding.name, binding.type, gathered)
         if problem is not None:
             machine.fail_by_engine(execution, problem)
             return
@@ -269,13 +288,13 @@ def _unless_failed(go_on: Step) -> ChildStep:
     """Makes the step of a composite that fails by any child, with nothing else open then."""
 
     def child_ended(machine: Machine, execution: Execution, child: Execution) -> None:
-        if execution.node.keep is not None:
-            # All of them have finished: the newest ones stay.
-            del execution.children[: -execution.node.keep]
         if child.status == FAILED:
             machine.fail(execution, _failure_of(child))
-        else:
-            go_on(machine, execution)
+            return
+        keep = execution.node.keep
+        if keep is not None and len(execution.children) > keep:
+            machine.drop(execution.children.pop(0))
+        go_on(machine, execution)
 
     return child_ended
 

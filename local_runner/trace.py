@@ -18,7 +18,7 @@ Change = Callable[[JsonValue], JsonValue]
 
 def trace_document(machine: Machine) -> dict[str, JsonValue]:
     """Returns what an instance has left: its result, its variables and a row per execution."""
-    root = machine.executions[0] if machine.executions else None
+    root = machine.root
     hidden = _hiding(machine.instance_id)
     return {
         "trace_format": TRACE_FORMAT,

@@ -1,4 +1,4 @@
-"""The type table (R5) and its check of a start context's inputs.
+"""The type table (R5) and its check of a start context's inputs and of declared variables.
 
 The check goes level by level: all inputs, then their fields and items, and so on, so that each
 engine can do it without recursion and reports the same first misfit: (level, declaration order,
@@ -71,7 +71,15 @@ def load_types(rows: Sequence[TypeRow]) -> dict[int, TypeNode]:
 
 def check_inputs(values: Iterable[tuple[str, TypeNode, JsonValue]]) -> EngineError | None:
     """Returns the first misfit as 10015, or None. A value that is not there is `MISSING`."""
-    level = [(f"input {name}", expected, value) for name, expected, value in values]
+    return _first_misfit([(f"input {name}", expected, value) for name, expected, value in values])
+
+
+def check_variable(name: str, expected: TypeNode, value: JsonValue) -> EngineError | None:
+    """Returns the first misfit of a value that a declared variable shall get, as 10015."""
+    return _first_misfit([(f"var {name}", expected, value)])
+
+
+def _first_misfit(level: list[tuple[str, TypeNode, JsonValue]]) -> EngineError | None:
     while level:
         following: list[tuple[str, TypeNode, JsonValue]] = []
         for place, expected, value in level:

@@ -229,7 +229,7 @@ def test_run_of_a_workflow_that_fails_is_exit_1(wf: Wf, greeting: Path) -> None:
     )
     done = wf(*RUN, "--context", '{"name": "Ada"}')
     assert done.code == 1
-    assert done.err.endswith("greeting: FAILED\nerror -7: no voice\n")
+    assert done.err.endswith("greeting: FAILED\nerror -7: no voice\n  at greeting/hello\n")
 
 
 def test_run_with_a_missing_input_is_exit_1(wf: Wf, greeting: Path) -> None:

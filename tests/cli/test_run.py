@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -337,3 +338,81 @@ def test_errors_of_a_run_are_shown_whole_and_without_the_warnings(wf: Wf, tmp_pa
     assert done.code == 1
     assert "warning[" not in done.err
     assert "    |           ^^^^^" in done.err
+
+
+# what a handler may do wrong ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("raise ValueError('no ' + name)", "error -1: ValueError: no Ada"),
+        ("return {1, 2}", "error -1: the output cannot be stored: a value of type set is not JSON"),
+        ("return {'text': float('nan')}", "error -1: the output cannot be stored: "),
+        ("raise SystemExit(3)", "error -1: SystemExit: 3"),
+        ("return Result(-5)", "error -5: result code -5"),
+        ("return Result('x')", "error -1: the result code 'x' is not a 32-bit integer"),
+    ],
+    ids=["raises", "no-json", "nan", "exits", "code", "no-code"],
+)
+def test_what_a_handler_does_wrong_is_told_with_its_node(
+    body: str, told: str, wf: Wf, greeting: Path
+) -> None:
+    (greeting / "greeting_handlers.py").write_text(
+        "from wfsql import Result, action\n\n\n"
+        f"@action('greet.hello')\ndef hello(name):\n    {body}\n"
+    )
+    done = wf(*RUN, "--quiet", "--journal", "j")
+    assert done.code == 1
+    line, place = done.err.splitlines()[-2:]
+    assert line.startswith(told)
+    assert place == "  at greeting/hello"
+    # The journal is whole: the run that goes on has ended already, and alike.
+    again = wf(*RUN, "--quiet", "--journal", "j")
+    assert (again.code, again.err) == (1, done.err)
+
+
+def test_a_handler_that_prints_leaves_the_output_clean(wf: Wf, greeting: Path) -> None:
+    (greeting / "greeting_handlers.py").write_text(
+        "from wfsql import action\n\n\n@action('greet.hello')\n"
+        "def hello(name):\n    print('noise')\n    return {'text': 'hi'}\n"
+    )
+    done = wf(*RUN)
+    assert json.loads(done.out) == {"text": "hi"}
+    assert "noise" in done.err
+
+
+@pytest.mark.parametrize(
+    ("module", "told"),
+    [
+        ("x = 1\n", "no function is marked with @action"),
+        ("from wfsql import action\naction('greet.hello')(5)\n", "AttributeError"),
+        ("from wfsql import action\n@action('other')\ndef f(): ...\n", "without a handler"),
+        ("import nothing_like_it\n", "ModuleNotFoundError"),
+    ],
+    ids=["none", "not-callable", "missing", "no-import"],
+)
+def test_handlers_that_cannot_be_had_end_it_before_anything_runs(
+    module: str, told: str, wf: Wf, greeting: Path
+) -> None:
+    (greeting / "greeting_handlers.py").write_text(module)
+    done = wf(*RUN)
+    assert done.code in (1, 2)
+    assert (done.out, told in done.err) == ("", True)
+
+
+def test_a_handler_that_kills_the_process_leaves_a_journal_to_go_on_from(greeting: Path) -> None:
+    handlers = greeting / "greeting_handlers.py"
+    text = handlers.read_text()
+    handlers.write_text(text.replace("    return", "    import os\n    os._exit(9)\n    return"))
+    start = "import sys; from wfsql.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", start, *RUN, "--journal", "j"]
+    root = str(Path(__file__).parents[2])
+    environment = dict(os.environ, PYTHONPATH=root)
+    killed = subprocess.run(command, cwd=greeting, env=environment, check=False)
+    assert killed.returncode == 9
+    handlers.write_text(text)
+    done = subprocess.run(
+        command, cwd=greeting, env=environment, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, json.loads(done.stdout)) == (0, {"text": "Hello Ada"})

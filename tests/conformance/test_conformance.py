@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from wfsql.compare import differences
-from wfsql.testing.cases import LOCAL, POSTGRES, REVERSE, Case, CaseFile, Schedule
-from wfsql.testing.engines import Engine
+from wfsql.testing.cases import LOCAL, MSSQL, POSTGRES, REVERSE, Case, CaseFile, Schedule
+from wfsql.testing.engines import Engine, EngineProblem
 from wfsql.testing.graph_index import GraphIndex
 from wfsql.testing.local import LocalEngine
+from wfsql.testing.mssql import open_mssql
 from wfsql.testing.postgres import PostgresEngine
 from wfsql.testing.reader import read_cases
 from wfsql.testing.report import text_of
@@ -118,6 +119,18 @@ def _compare_schedule(
         assert results[0].played.remains is not None
         traces = own.played.remains.trace, results[0].played.remains.trace
         assert differences(*traces) == []
+
+
+def test_cases_on_sql_server() -> None:
+    """Every case that names it, on the server of WF_MSSQL_URL."""
+    cases = [(file, case) for file in FILES for case in file.cases if MSSQL in case.engines]
+    try:
+        engine = open_mssql()
+    except EngineProblem as problem:
+        pytest.skip(f"{len(cases)} cases: {problem.message}; {problem.hint}")
+    workflows = Workflows()
+    for file, case in cases:
+        _play(engine, workflows, file, case, case.schedule)
 
 
 def test_the_suite_has_enough_cases() -> None:

@@ -2,7 +2,8 @@
 
 A program is drawn as text, top down. `_Scope` carries what a statement may use at its place: the
 variables it may read and write, the tasks that may have run before it. Inside PARALLEL branches and
-parallel iterations no outer variable may be written, which is what the compiler wants (S2.5).
+parallel iterations no outer variable may be written, which is what the compiler wants (S2.5), and
+so it is in the body of a FOREACH with `reuse`, whose tasks nobody outside may read (R8).
 Durations are few and alike, so that times often fall together. Lists of statements shrink to
 shorter ones and choices to the first, so that a failing program becomes a short, readable `.wf`.
 """
@@ -24,7 +25,9 @@ actions:
     result_codes: { 0: ok, 1: short, 2: long }
 """
 
-_VARIABLES = ("v0", "v1", "v2")
+_VARIABLES = ("v0", "v1", "v2", "t0")
+# Those of a type have names of their own: what is written to them must be of any type, or fit.
+_TYPED = "t"
 # Mostly integers, so that most programs come far; the rest is there to make the engines fail alike.
 _LITERALS = ("0", "1", "2", "3", "-1", "0", "1", "2", "1.0", "true", "null", '"a"', "[1, 2]")
 _INTEGERS = ("0", "1", "2", "3")
@@ -50,6 +53,11 @@ class RandomProgram:
     context: dict[str, Any]
     results: dict[str, tuple[RandomResult, ...]]
     schedule: Schedule
+    events: tuple[str, ...] = ()
+
+    @property
+    def reuses(self) -> bool:
+        return " reuse" in self.text
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,12 @@ class _Scope:
     in_loop: bool = False
     is_root_scope: bool = True
     in_handler: bool = False
+    in_reuse: bool = False
+
+    @property
+    def untyped(self) -> tuple[str, ...]:
+        """Variables that are of any type for sure."""
+        return tuple(name for name in self.readable if name[0] in "vl")
 
 
 @dataclass
@@ -71,6 +85,8 @@ class _Writer:
     count: int = 0
     results: dict[str, tuple[RandomResult, ...]] = field(default_factory=dict)
     collects: list[str] = field(default_factory=list)
+    has_waits: bool = False
+    waits: list[str] = field(default_factory=list)
 
     def name(self, stem: str) -> str:
         self.count += 1
@@ -144,6 +160,8 @@ class _Writer:
         if scope.writable:
             simple.append(self.assignment)
         simple.append(self.sleep)
+        if self.has_waits and not scope.in_reuse:
+            simple += [self.wait, self.wait]
         composite = [
             self.sequence,
             self.parallel,
@@ -175,7 +193,8 @@ class _Writer:
             self.retry(),
         ]
         if scope.writable and self.pick(False, True):
-            value = self.pick("out.v", "code", "out.v + 1", "out.missing ?? 7", "ctx.attempt")
+            values = ["out.v", "code", "out.v + 1", "out.missing ?? 7"]
+            value = self.pick(*values, *([] if scope.in_reuse else ["ctx.attempt"]))
             attributes.append(f"set {self.pick(*scope.writable)} = {value}")
         told = "  ".join(filter(None, attributes))
         text = f"{indent}action {key} = t.do(x: {self.expression(scope)})"
@@ -203,7 +222,21 @@ class _Writer:
 
     def assignment(self, scope: _Scope, indent: str) -> tuple[str, _Scope]:
         name = self.pick(*scope.writable)
-        return f"{indent}set {name} = {self.expression(scope)}\n", scope
+        value = self.expression(scope)
+        if name.startswith(_TYPED):
+            value = f"var.{self.pick(*scope.untyped)}"
+        return f"{indent}set {name} = {value}\n", scope
+
+    def wait(self, scope: _Scope, indent: str) -> tuple[str, _Scope]:
+        """Draws a WAIT_EVENT with an event type of its own; not all of them get their event."""
+        key = self.name("w")
+        self.waits.append(key)
+        told = self.seldom(f"timeout {self.duration()}", 3)
+        if scope.writable and self.pick(False, True):
+            told += f" set {self.pick(*scope.writable)} = event.payload.v"
+        return f'{indent}wait_event {key} on "{key}" {{ {told} }}\n', replace(
+            scope, tasks=(*scope.tasks, key)
+        )
 
     def failure(self, scope: _Scope, indent: str) -> tuple[str, _Scope]:
         code = -self.draw(st.integers(1, 9))
@@ -239,6 +272,12 @@ class _Writer:
     def local(self, name: str, indent: str) -> str:
         return f"{indent}  var {name} : any = {self.pick(*_LITERALS)}\n"
 
+    def typed(self, scope: _Scope, indent: str) -> str:
+        """Declares a variable with a type, seldom; its value may not fit."""
+        name, kind = self.name("t"), self.pick("int", "number?", "bool", "string?", "list<int>")
+        value = self.pick(*scope.untyped)
+        return self.seldom(f"{indent}  var {name} : {kind} = var.{value}\n", 8)
+
     def handlers(self, scope: _Scope, indent: str) -> tuple[str, _Scope]:
         """Draws `finally`, `on_error` or both, in which `ctx.error` may be read."""
         scope, text = replace(scope, in_handler=True), ""
@@ -264,7 +303,7 @@ class _Writer:
         inner = replace(scope, depth=scope.depth + 1)
         one, after = self.block(inner, 1, indent + "    ")
         two, after_two = self.block(inner, 1, indent + "    ")
-        subject = f"var.{self.pick(*scope.readable)}"
+        subject = f"var.{self.pick(*scope.untyped)}"
         deeper = indent + "  "
         default = self.pick(*[f"{deeper}default {{ }}\n"] * 5, "")
         text = (
@@ -299,7 +338,8 @@ class _Writer:
         spread = self.pick("", " parallel", " parallel 2", "")
         batch = self.seldom(" batch 2")
         local = self.name("l")
-        writable = (*scope.writable, local) if spread == "" else (local,)
+        reuse = self.seldom(" reuse", 3)
+        writable = (*scope.writable, local) if spread == reuse == "" else (local,)
         inner = replace(
             scope,
             depth=scope.depth + 1,
@@ -308,6 +348,7 @@ class _Writer:
             writable=writable,
             in_loop=True,
             is_root_scope=False,
+            in_reuse=scope.in_reuse or bool(reuse),
         )
         body, after = self.block(inner, 2, indent + "  ")
         source = self.pick(
@@ -318,14 +359,15 @@ class _Writer:
             collect = f"{indent}  collect {collected} = {self.expression(inner)}\n"
             if scope.is_root_scope:
                 self.collects.append(collected)
-        head = spread + batch
+        head = spread + batch + reuse
         head += self.pick("", "", " tolerate 1", " tolerate 50%", " tolerate 34%", " tolerate 9")
         head += self.seldom(" keep_going") + self.seldom(f" timeout {self.duration()}", 5)
         text = (
             f"{indent}foreach {item} in {source}{head} {{\n"
-            f"{indent}  var {local} : any = var.{item}\n{body}{collect}{indent}}}\n"
+            f"{indent}  var {local} : any = var.{item}\n"
+            f"{self.typed(inner, indent)}{body}{collect}{indent}}}\n"
         )
-        return text, scope if spread else replace(scope, tasks=after.tasks)
+        return text, scope if spread or reuse else replace(scope, tasks=after.tasks)
 
     def repeat(self, scope: _Scope, indent: str) -> tuple[str, _Scope]:
         counter = self.name("n")
@@ -339,6 +381,7 @@ class _Writer:
         body, after = self.block(inner, 2, indent + "  ")
         count = self.pick("2", "0", "1", "(var.v1 % 4)")
         timeout = self.seldom(f" timeout {self.duration()}", 6)
+        timeout += self.seldom(f" keep {self.pick(1, 2)}", 3)
         text = f"{indent}repeat {count} as {counter}{timeout} {{\n{body}{indent}}}\n"
         return text, replace(scope, tasks=after.tasks)
 
@@ -349,17 +392,20 @@ class _Writer:
         step = f"{indent}  set {name} = var.{name} + 1\n"
         most = self.pick(" max 5", " max 5", " max 2")
         most += self.seldom(f" timeout {self.duration()}", 6)
+        most += self.seldom(f" keep {self.pick(1, 2)}", 3)
         text = f"{indent}while var.{name} < 3{most} {{\n{body}{step}{indent}}}\n"
         return text, replace(scope, tasks=after.tasks)
 
 
 @st.composite
-def programs(draw: Any) -> RandomProgram:
-    """Draws a workflow `w` of all node types but WAIT_EVENT."""
-    writer = _Writer(draw)
+def programs(draw: Any, *, has_waits: bool = False) -> RandomProgram:
+    """Draws a workflow `w` of all node types, with WAIT_EVENT only where `has_waits` (R17)."""
+    writer = _Writer(draw, has_waits=has_waits)
     body, _ = writer.block(_Scope(0, _VARIABLES, _VARIABLES), 4, least=2)
     declared = "".join(
-        f"  var {name} : any = {writer.pick('0', '1', '2')}\n" for name in _VARIABLES
+        f"  var {name} : {'int' if name.startswith(_TYPED) else 'any'}"
+        f" = {writer.pick('0', '1', '2')}\n"
+        for name in _VARIABLES
     )
     outputs = "".join(f" {name} = var.{name}," for name in (*_VARIABLES, *writer.collects))
     timeout = writer.seldom(f"  timeout {writer.pick('9s', '4s', '20s')}\n", 8)
@@ -370,4 +416,5 @@ def programs(draw: Any) -> RandomProgram:
     context = draw(st.sampled_from([{}, {"items": []}, {"items": [0, "a"]}]))
     seeds = st.integers(0, 99).map(lambda seed: Schedule(kind="seed", seed=seed))
     schedule = draw(st.one_of(st.just(IN_ORDER), st.just(REVERSE), seeds))
-    return RandomProgram(text, context, writer.results, schedule)
+    sent = draw(st.lists(st.sampled_from(writer.waits), unique=True)) if writer.waits else []
+    return RandomProgram(text, context, writer.results, schedule, tuple(sent))

@@ -116,7 +116,10 @@ REVERSE = Schedule(kind="reverse")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One case. `input_text` is the input as JSON text, which may be one that no door lets in."""
+    """One case. `input_text` is the input as JSON text, which may be one that no door lets in.
+
+    `before` are the runs of the same workflow that come first; nothing is expected of them.
+    """
 
     name: str
     workflow: WorkflowRef
@@ -130,6 +133,7 @@ class Case:
     rules: tuple[str, ...]
     known_faults: dict[str, str]
     span: Span
+    before: tuple[Case, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

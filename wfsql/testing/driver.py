@@ -49,11 +49,25 @@ class Played:
 
 
 def play(engine: Engine, index: GraphIndex, case: Case, schedule: Schedule) -> Played:
-    """Plays a case to its end, or to the first problem.
+    """Plays a case to its end, or to the first problem; the runs before it first.
 
     Raises:
       EngineProblem: the engine cannot run the workflow, or the database has failed.
     """
+    engine.forget_bundles()
+    for run in case.before:
+        played = _play(engine, index, run, schedule)
+        if played.remains is None and not played.problems:
+            message = "a run before the case did not start"
+            if played.not_started is not None:
+                message += f": {played.not_started.message}"
+            return Played(problems=[Problem(codes.BAD_VALUE, run.span, message)])
+        if played.problems:
+            return played
+    return _play(engine, index, case, schedule)
+
+
+def _play(engine: Engine, index: GraphIndex, case: Case, schedule: Schedule) -> Played:
     context = case.input
     if case.input_text is not None:
         try:

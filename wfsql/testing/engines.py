@@ -119,4 +119,7 @@ class Engine(Protocol):
           EngineProblem: the engine cannot run this workflow.
         """
 
+    def forget_bundles(self) -> None:
+        """Forgets what iterations have exported for reuse, so that cases do not meet there."""
+
     def close(self) -> None: ...

@@ -16,6 +16,8 @@ _VISITED_TYPES = ("ACTION", "WAIT_EVENT")
 def find_misfits(case: Case, index: GraphIndex) -> list[Problem]:
     """Returns every name of a case that the workflow does not know, in file order."""
     found = [*_scripts(case, index), *_events(case, index), *_expectations(case, index)]
+    for run in case.before:
+        found += [*_scripts(run, index), *_events(run, index)]
     return sorted(found, key=lambda problem: problem.span.start)
 
 

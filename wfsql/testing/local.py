@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from local_runner.bundles import MemoryBundles
 from local_runner.commands import CancelAction, Command, RunAction
 from local_runner.graph import Graph, load_graph, unsupported_parts, wait_event_keys
 from local_runner.machine import Machine
@@ -35,17 +36,22 @@ class LocalEngine:
 
     def __init__(self) -> None:
         self._graphs: dict[int, tuple[GraphSpec, Graph]] = {}
+        self._bundles = MemoryBundles()
         self._count = 0
 
     def start(self, spec: GraphSpec, context: Any) -> Session | NotStarted:
         graph = self._graph(spec)
         self._count += 1
-        machine = Machine(graph, f"local-{_FIRST_ID + self._count}", context)
+        own_id = f"local-{_FIRST_ID + self._count}"
+        machine = Machine(graph, own_id, context, bundles=self._bundles)
         session = LocalSession(machine)
         if machine.error is not None and machine.status == "CREATED":
             code = machine.error.engine_code or 0
             return NotStarted(machine.status, code, machine.error.message)
         return session
+
+    def forget_bundles(self) -> None:
+        self._bundles = MemoryBundles()
 
     def close(self) -> None:
         self._graphs.clear()
@@ -127,7 +133,7 @@ class LocalSession:
                     execution.node.key,
                     execution.status,
                 )
-                for execution in self._machine.executions
+                for execution in self._machine.executions.values()
             ),
         )
 

@@ -88,6 +88,9 @@ class PostgresEngine:
             self._client, self._connection, created.instance_id, GraphIndex(spec), self._numbers
         )
 
+    def forget_bundles(self) -> None:
+        self._connection.execute("delete from wf.foreach_bundle_entry")
+
     def close(self) -> None:
         self._client.close()
 

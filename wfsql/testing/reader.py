@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -168,6 +168,23 @@ class _Reader:
     # -- a case
 
     def _case(self, document: YamlNode, node: YamlNode) -> Case:
+        name, workflow = node.content["name"], self._workflow(document, node)
+        case = replace(
+            self._run(node, name.content, name.span, workflow),
+            expect=self._expect(node.content["expect"]),
+            engines=_engines(node.child("engines") or document.child("engines")),
+            schedule=_schedule(node.child("order")),
+            rules=(*_texts(document.child("rules")), *_texts(node.child("rules"))),
+            known_faults=self._known_faults(node.child("xfail")),
+        )
+        before = tuple(
+            self._run(item, f"{case.name} (before)", item.span, workflow)
+            for item in _items(node.child("before"))
+        )
+        return replace(case, before=before)
+
+    def _run(self, node: YamlNode, name: str, span: Span, workflow: WorkflowRef) -> Case:
+        """Reads what a case and a run before it have in common."""
         text = node.child("input_json")
         if text is not None and node.child("input") is not None:
             self.report(
@@ -178,18 +195,18 @@ class _Reader:
             )
         given = node.child("input")
         return Case(
-            name=node.content["name"].content,
-            workflow=self._workflow(document, node),
+            name=name,
+            workflow=workflow,
             input={} if given is None else given.value(),
             input_text=None if text is None else text.content,
             scripts=self._scripts(node.child("actions")),
             steps=tuple(self._step(item) for item in _items(node.child("events"))),
-            expect=self._expect(node.content["expect"]),
-            engines=_engines(node.child("engines") or document.child("engines")),
-            schedule=_schedule(node.child("order")),
-            rules=(*_texts(document.child("rules")), *_texts(node.child("rules"))),
-            known_faults=self._known_faults(node.child("xfail")),
-            span=node.content["name"].span,
+            expect=Expectations(),
+            engines=ENGINES,
+            schedule=IN_ORDER,
+            rules=(),
+            known_faults={},
+            span=span,
         )
 
     def _workflow(self, document: YamlNode, node: YamlNode) -> WorkflowRef:

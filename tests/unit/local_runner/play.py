@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from compiler.spec import GraphSpec
+from local_runner.bundles import BundleStore
 from local_runner.commands import CancelAction, Command, RunAction
 from local_runner.machine import Machine
 from local_runner.trace import trace_document
@@ -22,8 +23,13 @@ HANGS = object()
 class Player:
     """A driver of one worker, which a test may also move by hand."""
 
-    def __init__(self, spec: GraphSpec, context: dict[str, Any] | None = None) -> None:
-        self.machine = Machine(spec, "the-instance", context or {})
+    def __init__(
+        self,
+        spec: GraphSpec,
+        context: dict[str, Any] | None = None,
+        bundles: BundleStore | None = None,
+    ) -> None:
+        self.machine = Machine(spec, "the-instance", context or {}, bundles=bundles)
         self.offered: list[RunAction] = []
         self.now = 0
         self.claims: list[tuple[int, str]] = []

@@ -393,11 +393,27 @@ def test_keep_leaves_the_newest_finished_iterations(kind: str) -> None:
     assert variables(machine) == {"n": 5}
 
 
-def test_keep_counts_a_failed_iteration_as_finished() -> None:
+def test_what_keep_drops_is_forgotten_with_all_below_it() -> None:
+    inner = repeat("i", lit(3), [action("a")])
+    loop = repeat("l", lit(50), [inner])
+    loop.attributes["keep"] = inner.attributes["keep"] = 1
+    machine = play(workflow([loop]))
+    assert list(statuses(machine)) == [
+        "w",
+        "w/l",
+        "w/l[49]",
+        "w/l[49]/i",
+        "w/l[49]/i[2]",
+        "w/l[49]/i[2]/a",
+    ]
+    assert len(machine.executions) == 6
+
+
+def test_an_iteration_that_fails_drops_none() -> None:
     loop = repeat("l", lit(5), [action("a")])
     loop.attributes["keep"] = 1
     machine = play(workflow([loop]), answer=lambda c: (-1 if c.iteration_no == 3 else 0, None))
-    assert [path for path in statuses(machine) if path.endswith("]")] == ["w/l[2]"]
+    assert [path for path in statuses(machine) if path.endswith("]")] == ["w/l[1]", "w/l[2]"]
 
 
 # -- parallel
@@ -491,7 +507,7 @@ def test_ids_rise_level_by_level() -> None:
     branches = [sequence("s", [action("a")]), sequence("t", [action("b")])]
     machine = Machine(workflow([parallel("p", branches)]), "i", {})
     machine.start()
-    assert [e.node.key for e in machine.executions] == ["w", "p", "s", "t", "a", "b"]
+    assert [e.node.key for e in machine.executions.values()] == ["w", "p", "s", "t", "a", "b"]
 
 
 def test_the_work_limit_stops_an_endless_call() -> None:

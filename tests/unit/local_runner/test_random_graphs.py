@@ -158,7 +158,7 @@ def played(seed: int, calls: list[Any] | None = None) -> Machine:
 
 
 def is_running(machine: Machine, command: Any) -> bool:
-    execution = machine.executions[command.execution_id - 1]
+    execution = machine.executions[command.execution_id]
     return execution.status == "RUNNING" and execution.attempts == command.attempt
 
 
@@ -167,7 +167,7 @@ def test_what_always_holds(seed: int) -> None:
     machine = played(seed)
     assert machine.status in ("SUCCEEDED", "FAILED")
     assert machine.next_due() is None
-    for execution in machine.executions:
+    for execution in machine.executions.values():
         _check(execution)
 
 

@@ -23,6 +23,7 @@ from wfsql.cli.files import check_writable
 from wfsql.cli.handlers import HandlersOption, load
 from wfsql.cli.main import EXIT_INTERRUPTED, CommandError, wrong_use
 from wfsql.cli.output import one_line, safe_json, say, write, write_json
+from wfsql.cli.project import ProjectRootOption, find_project_root
 from wfsql.cli.sources import (
     CatalogOption,
     WorkflowOption,
@@ -73,6 +74,7 @@ def command(
         str | None, typer.Option(metavar="FILE", help="Write who was busy when there, as SVG.")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    project_root: ProjectRootOption = None,
     json: JsonOption = False,
 ) -> int:
     """Run a workflow in this process, with Python handlers, and write its output.
@@ -97,7 +99,15 @@ def command(
         return _dry_run(spec, start, results, trace, json)
     if results is not None:
         raise wrong_use("--results needs --dry-run", "handlers give the results of a real run")
-    result = _run(spec, start, handlers, parallel_workers, journal, quiet or json)
+    result = _run(
+        spec,
+        start,
+        handlers,
+        parallel_workers,
+        journal,
+        _root_of(file, project_root),
+        quiet or json,
+    )
     _report(spec.name, result, json)
     if trace is not None:
         _save(trace, json_values.dumps(result.trace, indent=2) + "\n", reads)
@@ -116,8 +126,10 @@ def _run(
     handlers: list[str] | None,
     parallel_workers: int,
     journal: str | None,
+    root: Path,
     is_silent: bool,
 ) -> RunResult:
+    from local_runner.bundles import FileBundles
     from local_runner.engine import LocalWorkflowEngine, RunResult
     from wfsql.cli.run_progress import progress, show_summary
 
@@ -126,10 +138,12 @@ def _run(
         engine = LocalWorkflowEngine(
             spec, loaded, parallel_workers=parallel_workers, on_event=listener
         )
+        bundles = FileBundles(root, lambda problem: say(f"warning: {problem}"))
+        folder = None if journal is None else Path(journal)
         try:
             # What a handler prints must not stand in the output document.
             with redirect_stdout(sys.stderr):
-                result = engine.run(context, journal=None if journal is None else Path(journal))
+                result = engine.run(context, journal=folder, bundles=bundles)
         except KeyboardInterrupt:
             # The second one: handlers had their chance. Typer would end this with code 0.
             raise CommandError(
@@ -147,6 +161,10 @@ def _run(
     if not is_silent:
         show_summary(result)
     return result
+
+
+def _root_of(file: str, given: str | None) -> Path:
+    return find_project_root(Path() if file == "-" else Path(file).parent, given)
 
 
 def _refused(refusal: Refusal) -> CommandError:
@@ -170,6 +188,9 @@ def _report(name: str, result: RunResult | DryRunResult, as_json: bool) -> None:
     if error is not None:
         code = error["engine_code"] if error["code"] is None else error["code"]
         say(f"error {code}: {error['message']}")
+        # The engine's own messages begin with the path.
+        if error["path"] and code is not None and code < 0:
+            say(f"  at {error['path']}")
     if result.output is not None:
         write_json(result.output, indent=2)
 

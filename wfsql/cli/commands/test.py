@@ -127,17 +127,19 @@ def _schedule(text: str | None) -> Schedule | None:
 def _open_engine(name: EngineName, url: str | None) -> Engine:
     from wfsql.testing.engines import EngineProblem
 
-    if name is not EngineName.pg and url is not None:
-        raise wrong_use("--url goes with --engine pg", "add --engine pg, or leave --url out")
-    if name is EngineName.mssql:
-        raise CommandError("the SQL Server runtime is not part of this release")
     if name is EngineName.local:
         from wfsql.testing.local import LocalEngine
 
+        if url is not None:
+            raise wrong_use("--url goes with --engine pg", "add --engine pg, or leave --url out")
         return LocalEngine()
-    from wfsql.testing.postgres import ScratchPostgres
-
     try:
+        if name is EngineName.mssql:
+            from wfsql.testing.mssql import open_mssql
+
+            return open_mssql(url)
+        from wfsql.testing.postgres import ScratchPostgres
+
         return ScratchPostgres(url)
     except EngineProblem as problem:
         raise CommandError(problem.message, problem.hint) from problem

@@ -1,0 +1,1 @@
+"""How long the local runner takes for a node, beside other interpreters: `make bench-runner`."""

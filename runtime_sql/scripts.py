@@ -22,6 +22,7 @@ SCRIPTS: dict[Dialect, tuple[str, ...]] = {
         "03_engine_core.sql",
         "04_admin.sql",
         "05_runtime_parity.sql",
+        "wf_canonical_json.sql",
         "wf_expressions.sql",
         "wf_templates.sql",
         "06_scopes_and_types.sql",

@@ -29,6 +29,7 @@ SCRIPTS: dict[Dialect, tuple[str, ...]] = {
         "07_trace.sql",
         "wf_nodes.sql",
         "08_foreach_support.sql",
+        "wf_foreach_bundles.sql",
         "wf_closing.sql",
         "wf_retries.sql",
         "wf_timers.sql",

@@ -55,7 +55,9 @@ declare
 begin
     update wf.event_delivery d set workflow_def_id = null
      where d.workflow_def_id = p_workflow_def_id;
-    delete from wf.foreach_bundle_entry b where b.workflow_def_id = p_workflow_def_id;
+    delete from wf.foreach_bundle_entry b
+     using wf.workflow_def d
+     where d.workflow_def_id = p_workflow_def_id and b.workflow_name = d.name;
     delete from wf.schedule s where s.workflow_def_id = p_workflow_def_id;
     delete from wf.event_subscription s where s.workflow_version_id = any (v_versions);
     delete from wf.collection_binding b where b.workflow_version_id = any (v_versions);

@@ -197,14 +197,16 @@ begin
     end loop;
 
     if error_code is null then
-        error_message := wf.wf_check_values(v_root.workflow_version_id, v_places, v_type_ids,
-                                            v_values);
+        v_parameters := wf.wf_parameters_for_variables(v_root.workflow_version_id, v_root.node_key,
+                                                       v_parameters);
+        error_message := coalesce(
+            wf.wf_check_values(v_root.workflow_version_id, v_places, v_type_ids, v_values),
+            wf.wf_declared_misfit(v_root.workflow_version_id, v_root.node_key, v_parameters));
         if error_message is not null then
             error_code := 10015;
         else
             insert into wf.scope_variable (scope_id, name, value_json)
-            select p_root_execution_id, p.key, p.value from jsonb_each(v_parameters) p
-            on conflict on constraint pk_scope_variable do nothing;
+            select p_root_execution_id, p.key, p.value from jsonb_each(v_parameters) p;
             v_value := wf.wf_fill_scope(p_root_execution_id, v_root.workflow_version_id,
                                         v_root.node_key);
             error_code := v_value.error_code;

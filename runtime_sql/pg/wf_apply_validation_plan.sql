@@ -58,10 +58,7 @@ create or replace function wf.wf_plan_misfit(
 ) returns text
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare
-    v_name     text;
-    v_places   text[];
-    v_type_ids integer[];
-    v_values   jsonb[];
+    v_name text;
 begin
     select k.name into v_name
       from jsonb_object_keys(p_variables) k(name)
@@ -73,7 +70,22 @@ begin
     if found then
         return format('the workflow has no variable %s', left(v_name, 200));
     end if;
-    select array_agg('variable ' || d.name order by d.variable_kind, d.variable_order),
+    return wf.wf_declared_misfit(p_version_id, p_owner_key, p_variables);
+end
+$$;
+
+-- The first of some values, in the order of the declarations, that does not fit the type that node
+-- p_owner_key declares for its name; null: all fit.
+create or replace function wf.wf_declared_misfit(
+    p_version_id bigint, p_owner_key text, p_variables jsonb
+) returns text
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+declare
+    v_places   text[];
+    v_type_ids integer[];
+    v_values   jsonb[];
+begin
+    select array_agg('var ' || d.name order by d.variable_kind, d.variable_order),
            array_agg(d.type_id order by d.variable_kind, d.variable_order),
            array_agg(p_variables -> d.name order by d.variable_kind, d.variable_order)
       into v_places, v_type_ids, v_values

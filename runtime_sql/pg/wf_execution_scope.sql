@@ -21,6 +21,8 @@ declare
 begin
     perform wf.wf_check_key('name', p_name);
     perform wf.wf_check_object('parameters', p_parameters_json);
+    perform wf.wf_check_key('the name of a parameter', k)
+       from jsonb_object_keys(p_parameters_json) k;
     select i.execution_scope_id into v_scope_id
       from wf.workflow_instance i where i.workflow_instance_id = p_workflow_instance_id;
     if v_status <> 'CREATED' or v_scope_id is not null then
@@ -60,6 +62,18 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
                        from wf.workflow_instance i
                        join wf.execution_scope s on s.execution_scope_id = i.execution_scope_id
                       where i.workflow_instance_id = p_workflow_instance_id), '{}')
+$$;
+
+-- The parameters that become variables of node p_owner_key: those that are no inputs, which take theirs
+-- apart, and no variables with an initialiser, which wins over them.
+create or replace function wf.wf_parameters_for_variables(
+    p_version_id bigint, p_owner_key text, p_parameters jsonb
+) returns jsonb
+language sql stable set search_path = pg_catalog, pg_temp as $$
+    select p_parameters - array(
+        select d.name from wf.node_scope_default d
+         where d.workflow_version_id = p_version_id and d.owner_key = p_owner_key
+           and (d.variable_kind = 'input' or d.program_json is not null))
 $$;
 
 -- Writes down what an ACTION produced under a scope; a second time replaces it. Locks: the entry's

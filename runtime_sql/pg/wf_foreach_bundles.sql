@@ -312,7 +312,9 @@ $$;
 -- missing or out of bounds.
 create or replace function wf.sp_purge_bundles(
     p_created_before timestamptz, p_workflow_name text default null, p_limit integer default 1000
-) returns table (purged_count integer)
+) returns table (
+    purged_count integer
+)
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
     if p_created_before is null or p_limit is null or p_limit not between 1 and 10000 then

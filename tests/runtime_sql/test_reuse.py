@@ -234,6 +234,24 @@ def test_hits_take_no_place_among_those_that_run(
     assert list(statuses(document).values()).count("SKIPPED") == 4
 
 
+def test_the_deciding_routine_stops_after_the_slots_it_may_fill(
+    connection: Connection, tmp_path: Path
+) -> None:
+    deploy(connection, tmp_path)
+    run(connection, {"xs": ["b", "d", "e"]})
+    drive.start(connection, "w", {"xs": ["a", "b", "c", "d", "e"]})
+
+    def decide(start: int, slots: int) -> Any:
+        return connection.execute(
+            "select s.* from wf.join_counter c cross join lateral"
+            " wf.wf_foreach_caas_try_skip_body(c.node_execution_id, %s, %s, wf.wf_now()) s",
+            (start, slots),
+        ).fetchone()
+
+    assert decide(1, 1) == ([2], 1, 3)
+    assert decide(3, 4) == ([], 2, 5)
+
+
 def test_a_foreach_of_hits_alone_succeeds_when_it_starts(
     connection: Connection, tmp_path: Path
 ) -> None:

@@ -1,4 +1,4 @@
--- Reuse of iterations (S9, R8): keys, hits, entries. Twin: mssql/wf_foreach_bundles.sql (to be written)
+-- Reuse of iterations (S9): keys, hits, entries. Twin: mssql/wf_foreach_bundles.sql (to be written)
 --
 -- A FOREACH with `reuse` works out the keys of all its iterations when it is activated, in one
 -- statement, and looks them up at once. So what counts as a hit is settled there and then: every
@@ -40,7 +40,7 @@ begin
 end
 $$;
 
--- What the iterations of a FOREACH read from outside (R8) as canonical JSON with commas between: [value]
+-- What the iterations of a FOREACH read from outside (S9.1) as canonical JSON with commas between: [value]
 -- for what is there, [] for what is not. All of it is the same in every iteration but the index,
 -- for which chr(1) stands, and ctx.iterationNo, chr(2): neither can be part of canonical JSON.
 create or replace function wf.wf_foreach_outer_reads(

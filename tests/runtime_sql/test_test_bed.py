@@ -122,7 +122,7 @@ def test_events_of_the_script_complete_waits(connection: Connection, tmp_path: P
     text = """
         workflow w {
           output { got = var.got }
-          wait_event go = "t.go" { correlate "k" set got = event.payload.n }
+          wait_event go on "t.go" { correlate "k" set got = event.payload.n }
         }
     """
     drive.deploy(connection, drive.compile_text(tmp_path, text))

@@ -93,6 +93,7 @@ create or replace function wf.wf_foreach_look_up(p_node_execution_id bigint, p_i
 returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
+    v_self   bigint := wf.wf_transaction_id();
     v_row    record;
     v_before text;
     v_after  text;
@@ -112,26 +113,19 @@ begin
     v_after := ',[' || wf.wf_foreach_enclosing_items(p_node_execution_id) || '],['
         || wf.wf_foreach_outer_reads(p_node_execution_id, v_row.reuse_json -> 'reads',
                                      v_row.body_key, v_row.loop_index_name) || ']]';
-    insert into wf.foreach_item (node_execution_id, iteration_no, item_json, content_key)
-    select p_node_execution_id, i.iteration_no, i.item_json,
-           encode(sha256(convert_to(
-               v_before || i.item_text || replace(replace(
-                   v_after, chr(1), i.iteration_no::text), chr(2), (i.iteration_no + 1)::text),
-               'UTF8')), 'hex')
-      from wf.wf_canonical_items(p_items) i;
-    if not v_row.is_forced then
-        update wf.foreach_item f
-           set known_json = (
-                select b.exported_json
-                  from wf.foreach_bundle_entry b
-                 where b.content_key = f.content_key
-                   and b.writer_id <> wf.wf_transaction_id()
-                 order by b.writer_id limit 1)
-         where f.node_execution_id = p_node_execution_id
-           and exists (select 1 from wf.foreach_bundle_entry b
-                        where b.content_key = f.content_key
-                          and b.writer_id <> wf.wf_transaction_id());
-    end if;
+    insert into wf.foreach_item (node_execution_id, iteration_no, item_json, content_key, known_json)
+    select p_node_execution_id, i.iteration_no, i.item_json, k.content_key,
+           case when not v_row.is_forced then (
+               select b.exported_json
+                 from wf.foreach_bundle_entry b
+                where b.content_key = k.content_key and b.writer_id <> v_self
+                order by b.writer_id limit 1) end
+      from wf.wf_canonical_items(p_items) i
+     cross join lateral (
+        select encode(sha256(convert_to(
+                   v_before || i.item_text || replace(replace(
+                       v_after, chr(1), i.iteration_no::text), chr(2), (i.iteration_no + 1)::text),
+                   'UTF8')), 'hex') as content_key offset 0) k;
 end
 $$;
 
@@ -275,22 +269,30 @@ create or replace function wf.wf_foreach_keep_bundles(
     p_iterations bigint[], p_exported jsonb[], p_now timestamptz
 ) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    v_self   bigint := wf.wf_transaction_id();
+    v_forced bigint[] := array(
+        select i.workflow_instance_id
+          from (select distinct e.workflow_instance_id
+                  from unnest(p_iterations) u
+                  join wf.node_execution e on e.node_execution_id = u offset 0) i
+         where wf.wf_is_forced_rerun(i.workflow_instance_id));
 begin
-    delete from wf.foreach_bundle_entry o
-     where o.ctid in (
-        select b.ctid
-          from unnest(p_iterations) u
-          join wf.node_execution e on e.node_execution_id = u
-          join wf.foreach_item f
-            on f.node_execution_id = e.parent_execution_id and f.iteration_no = e.iteration_no
-          join wf.foreach_bundle_entry b on b.content_key = f.content_key
-         where wf.wf_is_forced_rerun(e.workflow_instance_id)
-           and b.writer_id <> wf.wf_transaction_id()
-           for update of b skip locked);
+    if cardinality(v_forced) > 0 then
+        delete from wf.foreach_bundle_entry o
+         where o.ctid in (
+            select b.ctid
+              from unnest(p_iterations) u
+              join wf.node_execution e on e.node_execution_id = u
+              join wf.foreach_item f
+                on f.node_execution_id = e.parent_execution_id and f.iteration_no = e.iteration_no
+              join wf.foreach_bundle_entry b on b.content_key = f.content_key
+             where e.workflow_instance_id = any (v_forced) and b.writer_id <> v_self
+               for update of b skip locked);
+    end if;
     insert into wf.foreach_bundle_entry (content_key, writer_id, workflow_name, node_key,
         exported_json, created_by_instance_id, created_at)
-    select f.content_key, wf.wf_transaction_id(), d.name, n.node_key, u.exported_json,
-           e.workflow_instance_id, p_now
+    select f.content_key, v_self, d.name, n.node_key, u.exported_json, e.workflow_instance_id, p_now
       from unnest(p_iterations, p_exported) with ordinality
            u(node_execution_id, exported_json, position)
       join wf.node_execution e on e.node_execution_id = u.node_execution_id
@@ -300,7 +302,7 @@ begin
       join wf.workflow_node n on n.node_id = p.node_id
       join wf.workflow_version w on w.workflow_version_id = n.workflow_version_id
       join wf.workflow_def d on d.workflow_def_id = w.workflow_def_id
-     where wf.wf_is_forced_rerun(e.workflow_instance_id)
+     where e.workflow_instance_id = any (v_forced)
         or not exists (select 1 from wf.foreach_bundle_entry b where b.content_key = f.content_key)
      order by u.position
     on conflict on constraint pk_foreach_bundle_entry do nothing;

@@ -225,9 +225,12 @@ def test_hits_take_no_place_among_those_that_run(
     instance = drive.start(connection, "w", {"xs": [1, 2, 3, 4, 5, 6, 7]})
     width = {"": 1, "parallel": 3, "parallel 2": 2}[how]
 
-    assert connection.execute(
-        "select open_count, succeeded_count, next_index from wf.join_counter"
-    ).fetchone() == {1: (1, 1, 2), 3: (3, 4, 7), 2: (2, 3, 5)}[width]
+    assert (
+        connection.execute(
+            "select open_count, succeeded_count, next_index from wf.join_counter"
+        ).fetchone()
+        == {1: (1, 1, 2), 3: (3, 4, 7), 2: (2, 3, 5)}[width]
+    )
     drive.drain(connection, drive.Scripted({"a": [(0, n) for n in "bef"]}))
     document = drive.trace(connection, instance)
     assert document["output"] == {"got": list("abcdefg")}
@@ -405,7 +408,9 @@ def test_purge_removes_old_entries_in_batches(connection: Connection, tmp_path: 
     assert purge(connection, later) == 0
 
 
-@pytest.mark.parametrize("arguments", [(None,), ("2030-01-01", None, 0), ("2030-01-01", None, None)])
+@pytest.mark.parametrize(
+    "arguments", [(None,), ("2030-01-01", None, 0), ("2030-01-01", None, None)]
+)
 def test_purge_refuses_what_it_does_not_understand(
     connection: Connection, arguments: tuple[Any, ...]
 ) -> None:

@@ -63,7 +63,10 @@ def deployed(connection: Connection, tmp_path: Path) -> None:
 def test_a_run_goes_through_retries_and_times_to_its_end(connection: Connection) -> None:
     run = play(
         connection,
-        {"results": {"a": [{"code": -2}, {}], "b": [{"output": 5}]}, "expect": {"output": {"got": 5}}},
+        {
+            "results": {"a": [{"code": -2}, {}], "b": [{"output": 5}]},
+            "expect": {"output": {"got": 5}},
+        },
     )
 
     assert (run["instance_status"], run["task_count"], run["mismatch"]) == ("SUCCEEDED", 3, None)

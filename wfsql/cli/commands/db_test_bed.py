@@ -35,8 +35,8 @@ def command(
 ) -> int:
     """Install the test bed and run its workflows inside the database, with scripted results.
 
-    The database must be one that nobody works in: a run takes every task that there is. No worker is
-    needed. The exit code is 1 when a run did not end as its example says.
+    The database must be one that nobody works in: a run takes every task that there is. No worker
+    is needed. The exit code is 1 when a run did not end as its example says.
 
     Example:  wf db test-bed --url postgresql://me@localhost/scratch
     """

@@ -242,6 +242,10 @@ class RuntimeClient(Protocol):
 
     def run_script(self, text: str) -> Failure | None: ...
 
+    def run_test_bed(
+        self, workflow: str, context_json: str, script_json: str
+    ) -> tuple[int, int, str, int, str | None] | Failure: ...
+
 
 _TASK_COLUMNS = """node_execution_id, workflow_instance_id, node_key, action_name, capability,
     attempt_no, input_json::text, iteration_no, lease_token, lease_until_utc, deadline_utc, path,
@@ -595,6 +599,20 @@ class PostgresClient:
             " union select s.event_type from wf.event_subscription as s"
         )
         return sorted(row[0] for row in rows if row[0] is not None)
+
+    @_failures_as_values
+    def run_test_bed(
+        self, workflow: str, context_json: str, script_json: str
+    ) -> tuple[int, int, str, int, str | None]:
+        """Plays a workflow with scripted results: run, instance, status, tasks, mismatch."""
+        ((run_id, instance_id, status, tasks, mismatch),) = self._rows(
+            "select r.test_bed_run_id, r.workflow_instance_id, r.instance_status, r.task_count,"
+            " r.mismatch from wf.sp_test_bed_run_workflow(%s, %s::jsonb, %s::jsonb) as r",
+            workflow,
+            context_json,
+            script_json,
+        )
+        return run_id, instance_id, status, tasks, mismatch
 
     @_failures_as_values
     def deployed_version(self, workflow: str, content_hash: str) -> int | None:

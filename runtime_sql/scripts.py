@@ -29,12 +29,16 @@ SCRIPTS: dict[Dialect, tuple[str, ...]] = {
         "07_trace.sql",
         "wf_nodes.sql",
         "08_foreach_support.sql",
+        "wf_foreach_bundles.sql",
         "wf_closing.sql",
         "wf_retries.sql",
         "wf_timers.sql",
         "wf_retry_failed_node.sql",
         "wf_event_plane.sql",
         "wf_instances.sql",
+        "wf_execution_scope.sql",
+        "wf_apply_validation_plan.sql",
+        "wf_instance_extension.sql",
         "wf_dispatch.sql",
         "wf_worker_api.sql",
         "wf_reclaim_expired_leases.sql",
@@ -45,6 +49,9 @@ SCRIPTS: dict[Dialect, tuple[str, ...]] = {
         "wf_repo_actions.sql",
         "wf_repo_instances.sql",
         "wf_delete_definition.sql",
+        "wf_test_bed_schema.sql",
+        "wf_test_bed_worker.sql",
+        "wf_test_bed_run.sql",
         "99_permissions.sql",
     ),
     "mssql": (
@@ -55,11 +62,17 @@ SCRIPTS: dict[Dialect, tuple[str, ...]] = {
         "wf_verify_programs.sql",
         "wf_verify_graph.sql",
         "wf_publish_workflow_version.sql",
+        "wf_test_bed_schema.sql",
     ),
 }
 
 NOT_INSTALLED: frozenset[str] = frozenset(
-    {"workflow_seed_examples.sql", "workflow_tree_seed_example.sql"}
+    {
+        "workflow_seed_examples.sql",
+        "workflow_tree_seed_example.sql",
+        "wf_two_group_test_seed.sql",
+        "wf_mc_two_group_test_seed.sql",
+    }
 )
 
 

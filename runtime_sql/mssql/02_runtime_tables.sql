@@ -31,6 +31,7 @@ create table wf.workflow_instance (
     started_by                nvarchar(max) collate Latin1_General_100_BIN2 null,
     trace_parent              nvarchar(max) collate Latin1_General_100_BIN2 null,
     cancel_reason             nvarchar(max) collate Latin1_General_100_BIN2 null,
+    execution_scope_id        bigint null,
     events_after_id           bigint not null constraint df_workflow_instance_events_after_id default 0,
     created_at                datetime2(3) not null,
     started_at                datetime2(3) null,
@@ -75,6 +76,14 @@ create table wf.instance_extension (
     value_json            nvarchar(max) collate Latin1_General_100_BIN2 not null,
     constraint pk_instance_extension primary key (workflow_instance_id, name),
     constraint ck_instance_extension_value_json check (isjson(N'[' + value_json + N']') = 1)
+);
+
+-- A plan whose variables were merged into an instance (wf_apply_validation_plan.sql).
+create table wf.validation_plan (
+    workflow_instance_id  bigint not null,
+    plan_hash             nvarchar(64) collate Latin1_General_100_BIN2 not null,
+    applied_at            datetime2(3) not null,
+    constraint pk_validation_plan primary key (workflow_instance_id, plan_hash)
 );
 
 -- One row per activation of a node, for all its attempts: inserted once, updated once when it ends.
@@ -210,7 +219,7 @@ create table wf.node_attempt (
 -- Joins are decided by this counter, never by counting siblings. open_count: children started and
 -- not ended. next_index: the first child or iteration not started yet. last_started: the one that
 -- the latest update started, if it did. join_parent_id is the next counter above (R1 has the order
--- in which counters are touched).
+-- in which counters are touched). skips_known: a FOREACH with `reuse`.
 create table wf.join_counter (
     node_execution_id     bigint not null,
     workflow_instance_id  bigint not null,
@@ -224,6 +233,7 @@ create table wf.join_counter (
     needed_count          int null,
     allowed_failures      int not null constraint df_join_counter_allowed_failures default 0,
     keeps_going           bit not null constraint df_join_counter_keeps_going default 0,
+    skips_known           bit not null constraint df_join_counter_skips_known default 0,
     first_failed_id       bigint null,
     constraint pk_join_counter primary key (node_execution_id),
     constraint ck_join_counter check (open_count >= 0 and next_index <= total_count)
@@ -272,28 +282,37 @@ create table wf.loop_state (
     constraint pk_loop_state primary key (node_execution_id)
 );
 
--- Items of a FOREACH whose iterations did not all start at once.
+-- Items of a FOREACH whose iterations did not all start at once; with `reuse`, all of its items.
+-- content_key: of the iteration, with `reuse`. known_json: what the iteration exported when it was
+-- run before; it is skipped when its turn comes.
 create table wf.foreach_item (
     node_execution_id  bigint not null,
     iteration_no       int not null,
     item_json          nvarchar(max) collate Latin1_General_100_BIN2 not null,
+    content_key        nvarchar(64) collate Latin1_General_100_BIN2 null,
+    known_json         nvarchar(max) collate Latin1_General_100_BIN2 null,
     constraint pk_foreach_item primary key (node_execution_id, iteration_no),
-    constraint ck_foreach_item_item_json check (isjson(N'[' + item_json + N']') = 1)
+    constraint ck_foreach_item_item_json check (isjson(N'[' + item_json + N']') = 1),
+    constraint ck_foreach_item_known_json check (isjson(known_json) = 1)
 );
 
+-- What iterations of FOREACHs with `reuse` exported (S9): an object {collect name: value}. Of a key
+-- the entry of the lowest writer_id counts. writer_id is the transaction that wrote it, so two that
+-- write one key at once never wait for each other (wf_foreach_bundles.sql).
 create table wf.foreach_bundle_entry (
-    content_key      nvarchar(64) collate Latin1_General_100_BIN2 not null,
-    workflow_def_id  bigint not null,
-    node_key         nvarchar(200) collate Latin1_General_100_BIN2 not null,
-    exported_json    nvarchar(max) collate Latin1_General_100_BIN2 not null,
-    created_at       datetime2(3) not null,
-    constraint pk_foreach_bundle_entry primary key (content_key),
+    content_key             nvarchar(64) collate Latin1_General_100_BIN2 not null,
+    writer_id               bigint not null,
+    workflow_name           nvarchar(200) collate Latin1_General_100_BIN2 not null,
+    node_key                nvarchar(200) collate Latin1_General_100_BIN2 not null,
+    exported_json           nvarchar(max) collate Latin1_General_100_BIN2 not null,
+    created_by_instance_id  bigint not null,
+    created_at              datetime2(3) not null,
+    constraint pk_foreach_bundle_entry primary key (content_key, writer_id),
     constraint ck_foreach_bundle_entry_key check
         (len(content_key) = 64 and content_key not like N'%[^0-9a-f]%'),
-    constraint ck_foreach_bundle_entry_exported_json
-        check (isjson(N'[' + exported_json + N']') = 1)
+    constraint ck_foreach_bundle_entry_exported_json check (isjson(exported_json) = 1)
 );
-create index ix_foreach_bundle_entry_def on wf.foreach_bundle_entry (workflow_def_id);
+create index ix_foreach_bundle_entry_created on wf.foreach_bundle_entry (created_at);
 
 -- A scope is one activation of a node that has variables; its id is that execution's id.
 create table wf.scope (
@@ -325,16 +344,19 @@ create table wf.affinity (
     constraint pk_affinity primary key (workflow_instance_id, affinity_key)
 );
 
+-- Parameters under which instances run: a row never changes (wf_execution_scope.sql).
 create table wf.execution_scope (
     execution_scope_id  bigint identity(1, 1) not null,
     name                nvarchar(200) collate Latin1_General_100_BIN2 not null,
     content_hash        nvarchar(64) collate Latin1_General_100_BIN2 not null,
     parameters_json     nvarchar(max) collate Latin1_General_100_BIN2 not null,
+    created_at          datetime2(3) not null,
     constraint pk_execution_scope primary key (execution_scope_id),
     constraint uq_execution_scope unique (name, content_hash),
     constraint ck_execution_scope_parameters_json check (isjson(parameters_json) = 1)
 );
 
+-- What each ACTION produced under a scope; it stays when the instance is purged.
 create table wf.execution_scope_action_entry (
     execution_scope_id  bigint not null,
     node_execution_id   bigint not null,

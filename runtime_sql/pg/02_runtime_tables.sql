@@ -24,6 +24,7 @@ create table wf.workflow_instance (
     started_by                text,
     trace_parent              text,
     cancel_reason             text,
+    execution_scope_id        bigint,
     events_after_id           bigint       not null default 0,
     created_at                timestamptz  not null,
     started_at                timestamptz,
@@ -64,6 +65,14 @@ create table wf.instance_extension (
     name                  text    not null,
     value_json            jsonb   not null,
     constraint pk_instance_extension primary key (workflow_instance_id, name)
+);
+
+-- A plan whose variables were merged into an instance (wf_apply_validation_plan.sql).
+create table wf.validation_plan (
+    workflow_instance_id  bigint       not null,
+    plan_hash             text         not null,
+    applied_at            timestamptz  not null,
+    constraint pk_validation_plan primary key (workflow_instance_id, plan_hash)
 );
 
 -- One row per activation of a node, for all its attempts: inserted once, updated once when it ends.
@@ -197,6 +206,7 @@ create table wf.node_attempt (
 -- the latest update started, if it did. join_parent_id is the next counter above (R1 has the order
 -- in which counters are touched). A composite that failed, or that a failure cancelled, keeps its row, and
 -- those of wf.loop_state and wf.foreach_item, until it is purged: a retry goes on from them (R14).
+-- skips_known: a FOREACH with `reuse`.
 create table wf.join_counter (
     node_execution_id     bigint   not null,
     workflow_instance_id  bigint   not null,
@@ -210,6 +220,7 @@ create table wf.join_counter (
     needed_count          integer,
     allowed_failures      integer  not null default 0,
     keeps_going           boolean  not null default false,
+    skips_known           boolean  not null default false,
     first_failed_id       bigint,
     constraint pk_join_counter primary key (node_execution_id),
     constraint ck_join_counter check (open_count >= 0 and next_index <= total_count)
@@ -258,24 +269,33 @@ create table wf.loop_state (
     constraint pk_loop_state primary key (node_execution_id)
 );
 
--- Items of a FOREACH whose iterations did not all start at once.
+-- Items of a FOREACH whose iterations did not all start at once; with `reuse`, all of its items.
+-- content_key: of the iteration, with `reuse`. known_json: what the iteration exported when it was
+-- run before; it is skipped when its turn comes.
 create table wf.foreach_item (
     node_execution_id     bigint   not null,
     iteration_no          integer  not null,
     item_json             jsonb    not null,
+    content_key           text,
+    known_json            jsonb,
     constraint pk_foreach_item primary key (node_execution_id, iteration_no)
 );
 
+-- What iterations of FOREACHs with `reuse` exported (S9): an object {collect name: value}. Of a key
+-- the entry of the lowest writer_id counts. writer_id is the transaction that wrote it, so two that
+-- write one key at once never wait for each other (wf_foreach_bundles.sql).
 create table wf.foreach_bundle_entry (
-    content_key           text         not null,
-    workflow_def_id       bigint       not null,
-    node_key              text         not null,
-    exported_json         jsonb        not null,
-    created_at            timestamptz  not null,
-    constraint pk_foreach_bundle_entry primary key (content_key),
+    content_key             text         not null,
+    writer_id               bigint       not null,
+    workflow_name           text         not null,
+    node_key                text         not null,
+    exported_json           jsonb        not null,
+    created_by_instance_id  bigint       not null,
+    created_at              timestamptz  not null,
+    constraint pk_foreach_bundle_entry primary key (content_key, writer_id),
     constraint ck_foreach_bundle_entry_key check (content_key ~ '^[0-9a-f]{64}$')
 );
-create index ix_foreach_bundle_entry_def on wf.foreach_bundle_entry (workflow_def_id);
+create index ix_foreach_bundle_entry_created on wf.foreach_bundle_entry (created_at);
 
 -- A scope is one activation of a node that has variables; its id is that execution's id.
 create table wf.scope (
@@ -306,15 +326,18 @@ create table wf.affinity (
     constraint pk_affinity primary key (workflow_instance_id, affinity_key)
 );
 
+-- Parameters under which instances run: a row never changes (wf_execution_scope.sql).
 create table wf.execution_scope (
-    execution_scope_id  bigint  generated always as identity,
-    name                text    not null,
-    content_hash        text    not null,
-    parameters_json     jsonb   not null,
+    execution_scope_id  bigint       generated always as identity,
+    name                text         not null,
+    content_hash        text         not null,
+    parameters_json     jsonb        not null,
+    created_at          timestamptz  not null,
     constraint pk_execution_scope primary key (execution_scope_id),
     constraint uq_execution_scope unique (name, content_hash)
 );
 
+-- What each ACTION produced under a scope; it stays when the instance is purged.
 create table wf.execution_scope_action_entry (
     execution_scope_id  bigint       not null,
     node_execution_id   bigint       not null,

@@ -191,7 +191,7 @@ begin
       join wf.node_execution e on e.node_execution_id = s.node_execution_id
       join wf.workflow_node n on n.node_id = e.node_id;
     if v_collects then
-        ended := wf.wf_foreach_collect(ended);
+        ended := wf.wf_foreach_collect(ended, p_now);
     end if;
     update wf.node_execution e
        set status = case s.step when 'SUCCEED' then 'SUCCEEDED' else 'FAILED' end,
@@ -373,7 +373,7 @@ begin
                                                  a.workflow_instance_id, 0)
                            from unnest(p_entries) a);
         when 'FOREACH' then
-            return array(select s from wf.wf_foreach_activate(p_entries) s);
+            return array(select s from wf.wf_foreach_activate(p_entries, p_now) s);
         when 'WAIT_EVENT' then
             return array(select s from wf.wf_wait_activate(p_entries) s);
         when 'IN_SEQUENCE' then

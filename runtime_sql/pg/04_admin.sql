@@ -200,6 +200,7 @@ begin
     delete from wf.node_execution e where e.workflow_instance_id = any (p_instances);
     delete from wf.execution_context x where x.workflow_instance_id = any (p_instances);
     delete from wf.instance_extension x where x.workflow_instance_id = any (p_instances);
+    delete from wf.validation_plan p where p.workflow_instance_id = any (p_instances);
     delete from wf.instance_tag t where t.workflow_instance_id = any (p_instances);
     delete from wf.affinity a where a.workflow_instance_id = any (p_instances);
     delete from wf.workflow_instance i where i.workflow_instance_id = any (p_instances);

@@ -133,22 +133,23 @@ begin
 end
 $$;
 
--- Opens the instance's scope: each input from the start context or its default, then the check of
--- their types (10015), then the workflow's variables, each seeing those before it. After an error
--- nothing of the scope is left.
+-- Opens the instance's scope: each input from the start context, its default or the execution scope's
+-- parameters, in this order, then the check of their types (10015), then the other parameters, then
+-- the workflow's variables, each seeing those before it. After an error nothing of the scope is left.
 create or replace function wf.wf_init_instance_scope_from_context(
     p_instance_id bigint, p_root_execution_id bigint,
     out error_code integer, out error_message text
 )
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
-    v_root     record;
-    v_context  jsonb;
-    v_row      record;
-    v_value    record;
-    v_places   text[];
-    v_type_ids integer[];
-    v_values   jsonb[];
+    v_root       record;
+    v_context    jsonb;
+    v_parameters jsonb := wf.wf_scope_parameters(p_instance_id);
+    v_row        record;
+    v_value      record;
+    v_places     text[];
+    v_type_ids   integer[];
+    v_values     jsonb[];
 begin
     select n.node_id, n.node_key, n.workflow_version_id,
            case jsonb_typeof(c.context_json) when 'object' then c.context_json
@@ -180,6 +181,7 @@ begin
             exit when error_code is not null;
             v_row.value_json := v_value.value_json;
         end if;
+        v_row.value_json := coalesce(v_row.value_json, v_parameters -> v_row.name);
         if v_row.value_json is not null then
             insert into wf.scope_variable (scope_id, name, value_json)
             values (p_root_execution_id, v_row.name, v_row.value_json);
@@ -195,11 +197,16 @@ begin
     end loop;
 
     if error_code is null then
-        error_message := wf.wf_check_values(v_root.workflow_version_id, v_places, v_type_ids,
-                                            v_values);
+        v_parameters := wf.wf_parameters_for_variables(v_root.workflow_version_id, v_root.node_key,
+                                                       v_parameters);
+        error_message := coalesce(
+            wf.wf_check_values(v_root.workflow_version_id, v_places, v_type_ids, v_values),
+            wf.wf_declared_misfit(v_root.workflow_version_id, v_root.node_key, v_parameters));
         if error_message is not null then
             error_code := 10015;
         else
+            insert into wf.scope_variable (scope_id, name, value_json)
+            select p_root_execution_id, p.key, p.value from jsonb_each(v_parameters) p;
             v_value := wf.wf_fill_scope(p_root_execution_id, v_root.workflow_version_id,
                                         v_root.node_key);
             error_code := v_value.error_code;

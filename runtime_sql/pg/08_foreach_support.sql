@@ -2,8 +2,9 @@
 
 -- Reads the collection once (S6.8) and starts the first iterations. The counter counts iterations;
 -- items of those that start later are kept in wf.foreach_item, so that the array is never indexed
--- again. An empty array succeeds at once.
-create or replace function wf.wf_foreach_activate(p_entries wf.agenda_entry[])
+-- again. An empty array succeeds at once. With `reuse`, iterations that are known are skipped
+-- (wf_foreach_bundles.sql).
+create or replace function wf.wf_foreach_activate(p_entries wf.agenda_entry[], p_now timestamptz)
 returns setof wf.agenda_step
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
@@ -48,11 +49,17 @@ begin
         v_width := least(v_total, coalesce(nullif(v_row.branch_limit, 0), v_total));
         insert into wf.join_counter (node_execution_id, workflow_instance_id, join_parent_id,
                                      total_count, next_index, open_count, allowed_failures,
-                                     keeps_going)
+                                     keeps_going, skips_known)
         values (v_row.node_execution_id, v_row.workflow_instance_id, v_row.join_parent_id,
                 v_total, v_width, v_width,
                 wf.wf_tolerated(v_row.attributes_json -> 'tolerate', v_total),
-                v_row.attributes_json ? 'keep_going');
+                v_row.attributes_json ? 'keep_going', v_row.attributes_json ? 'reuse');
+        if v_row.attributes_json ? 'reuse' then
+            return query
+            select s.* from wf.wf_foreach_start_unknown(
+                v_row.ordinal, v_row.node_execution_id, v_row.value_json, v_width, p_now) s;
+            continue;
+        end if;
         insert into wf.foreach_item (node_execution_id, iteration_no, item_json)
         select v_row.node_execution_id, i.position - 1, i.value
           from jsonb_array_elements(v_row.value_json) with ordinality i(value, position)
@@ -86,24 +93,29 @@ $$;
 
 -- Looks at the SUCCEED steps of a level. An iteration of a FOREACH that collects gets what it
 -- exports as its output, or fails if that cannot be evaluated; a FOREACH that succeeds writes the
--- arrays of its iterations' exports, in iteration order, null where there is none (S2.5, R31).
-create or replace function wf.wf_foreach_collect(p_steps wf.agenda_step[])
+-- arrays of its iterations' exports, in iteration order, null where there is none (S2.5, R31). With
+-- `reuse`, what the iterations export is kept.
+create or replace function wf.wf_foreach_collect(p_steps wf.agenda_step[], p_now timestamptz)
 returns wf.agenda_step[]
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
-    v_steps   wf.agenda_step[] := p_steps;
-    v_row     record;
-    v_export  record;
-    v_problem record;
+    v_steps    wf.agenda_step[] := p_steps;
+    v_row      record;
+    v_export   record;
+    v_problem  record;
+    v_kept     bigint[] := '{}';
+    v_exported jsonb[] := '{}';
 begin
     for v_row in
         select s.position, s.node_execution_id, s.workflow_instance_id, s.ordinal,
-               n.collect_node_id, n.collect_node_id = n.node_id as is_foreach
+               n.collect_node_id, n.collect_node_id = n.node_id as is_foreach,
+               f.attributes_json ? 'reuse' as reuses
           from unnest(p_steps) with ordinality
                s(ordinal, seq, step, node_execution_id, workflow_instance_id, child_id, iteration_no,
                  item_json, result_code, engine_error_code, message, error_execution_id, position)
           join wf.node_execution e on e.node_execution_id = s.node_execution_id
           join wf.workflow_node n on n.node_id = e.node_id
+          join wf.workflow_node f on f.node_id = n.collect_node_id
          where s.step = 'SUCCEED' and n.collect_node_id is not null
     loop
         if v_row.is_foreach then
@@ -117,12 +129,19 @@ begin
         select * into v_export
           from wf.wf_foreach_export(v_row.node_execution_id, v_row.collect_node_id);
         if v_export.error_code is null then
-            v_steps[v_row.position].item_json := v_export.value_json;
+            v_steps[v_row.position].item_json := nullif(v_export.value_json, '{}');
+            if v_row.reuses then
+                v_kept := v_kept || v_row.node_execution_id;
+                v_exported := v_exported || v_export.value_json;
+            end if;
         else
             v_steps[v_row.position] := wf.wf_fail_step(v_row.ordinal, v_row.node_execution_id,
                 v_row.workflow_instance_id, v_export.error_code, v_export.error_message);
         end if;
     end loop;
+    if cardinality(v_kept) > 0 then
+        perform wf.wf_foreach_keep_bundles(v_kept, v_exported, p_now);
+    end if;
     return v_steps;
 end
 $$;

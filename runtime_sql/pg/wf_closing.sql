@@ -83,6 +83,10 @@ begin
     if not found then
         return;
     end if;
+    if v_counter.skips_known and v_counter.last_started is not null
+       and (v_counter.keeps_going or v_counter.failed_count <= v_counter.allowed_failures) then
+        v_counter := wf.wf_foreach_skip_ahead(v_counter, p_now);
+    end if;
     if not v_counter.keeps_going and v_counter.failed_count > v_counter.allowed_failures then
         return query select * from wf.wf_close(p_ordinal, v_child.workflow_instance_id,
             v_child.parent_execution_id, 'FAIL', v_counter.first_failed_id, p_now);

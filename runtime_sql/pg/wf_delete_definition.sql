@@ -2,7 +2,7 @@
 
 -- Deletes a workflow: its versions, subscriptions, schedules and bundles. Refused while instances of it
 -- run, unless p_end_running cancels them, and while ended ones are there, unless p_delete_history
--- removes them. Events stay; their deliveries forget the workflow.
+-- removes them, a thousand at a time. Events stay; their deliveries forget the workflow.
 -- Locks: the workflow_def row, so that no deploy meets it; the gates of its instances exclusive,
 -- ascending. Errors: 20002 unknown workflow; 20003 with how many instances stand in the way.
 create or replace function wf.sp_delete_workflow_def(
@@ -13,6 +13,7 @@ declare
     v_def_id  bigint;
     v_id      bigint;
     v_running bigint[];
+    v_batch   bigint[];
     v_ended   bigint;
 begin
     select d.workflow_def_id into v_def_id from wf.workflow_def d where d.name = p_name for update;
@@ -36,9 +37,15 @@ begin
         perform wf.wf_raise(20003, format('%s ended instances of workflow %s are there', v_ended,
                                           p_name));
     end if;
-    perform wf.wf_remove_instances(array(
-        select i.workflow_instance_id from wf.workflow_instance i
-         where i.workflow_def_id = v_def_id));
+    loop
+        v_batch := array(
+            select i.workflow_instance_id from wf.workflow_instance i
+             where i.workflow_def_id = v_def_id
+             order by i.workflow_instance_id
+             limit 1000);
+        exit when cardinality(v_batch) = 0;
+        perform wf.wf_remove_instances(v_batch);
+    end loop;
     perform wf.wf_remove_definition(v_def_id);
     insert into wf.audit_log (at, what, detail_json)
     values (wf.wf_now(), 'delete workflow', jsonb_build_object('workflow', p_name));
@@ -55,7 +62,9 @@ declare
 begin
     update wf.event_delivery d set workflow_def_id = null
      where d.workflow_def_id = p_workflow_def_id;
-    delete from wf.foreach_bundle_entry b where b.workflow_def_id = p_workflow_def_id;
+    delete from wf.foreach_bundle_entry b
+     using wf.workflow_def d
+     where d.workflow_def_id = p_workflow_def_id and b.workflow_name = d.name;
     delete from wf.schedule s where s.workflow_def_id = p_workflow_def_id;
     delete from wf.event_subscription s where s.workflow_version_id = any (v_versions);
     delete from wf.collection_binding b where b.workflow_version_id = any (v_versions);

@@ -496,18 +496,42 @@ begin
 end
 $$;
 
--- PARALLEL and FOREACH: takes the ended children off their counters, one after the other in the order
--- of p_entries; wf.wf_engine_run hands counters of instances held shared in descending order (R1).
+-- PARALLEL and FOREACH: takes the ended children off their counters, one counter after the other in the
+-- order of p_entries; wf.wf_engine_run hands counters of instances held shared in descending order (R1).
+-- Where all children have started, only the last of several can decide anything, so the others are
+-- counted in one update: a row that one transaction updates over and over gets slower each time.
 create or replace function wf.wf_join_continue(p_entries wf.agenda_entry[], p_now timestamptz)
 returns wf.agenda_step[]
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
-    v_entry wf.agenda_entry;
+    v_join  record;
     v_steps wf.agenda_step[] := '{}';
 begin
-    foreach v_entry in array p_entries loop
+    for v_join in
+        select e.parent_execution_id, array_agg(a::wf.agenda_entry order by a.ordinal) as entries,
+               count(*)::integer - 1 as earlier_count
+          from unnest(p_entries) a
+          join wf.node_execution e on e.node_execution_id = a.node_execution_id
+         group by e.parent_execution_id
+         order by min(a.ordinal)
+    loop
+        if v_join.earlier_count > 0 then
+            update wf.join_counter c
+               set open_count = c.open_count - v_join.earlier_count,
+                   succeeded_count = c.succeeded_count + v_join.earlier_count,
+                   last_started = null
+             where c.node_execution_id = v_join.parent_execution_id
+               and c.next_index = c.total_count;
+            if found then
+                v_join.entries := v_join.entries[v_join.earlier_count + 1:];
+            end if;
+        end if;
         v_steps := v_steps || array(
-            select s from wf.wf_join_ended(v_entry.ordinal, v_entry.node_execution_id, true, p_now) s);
+            select s
+              from unnest(v_join.entries) with ordinality
+                   a(ordinal, node_execution_id, workflow_instance_id, kind, position)
+             cross join lateral wf.wf_join_ended(a.ordinal, a.node_execution_id, true, p_now) s
+             order by a.position, s.seq);
     end loop;
     return v_steps;
 end

@@ -267,7 +267,8 @@ begin
                and coalesce(jsonb_typeof(t.template_json), 'object') = 'object',
            has_output_bindings = coalesce(b.has_sets, false),
            collect_node_id = case when b.collects then o.node_id
-                                  when o.edge_kind = 'BODY' and p.collects then o.parent_node_id end,
+                                  when o.edge_kind = 'BODY' and (p.collects or q.reuses)
+                                  then o.parent_node_id end,
            branch_limit = case o.node_type
                when 'PARALLEL' then (o.attributes_json ->> 'limit')::integer
                when 'FOREACH' then coalesce((o.attributes_json ->> 'parallel')::integer, 1) end,
@@ -291,6 +292,8 @@ begin
         on t.workflow_version_id = o.workflow_version_id and t.node_key = o.node_key
       left join outputs b on b.node_id = o.node_id
       left join outputs p on p.node_id = o.parent_node_id
+      left join lateral (select t.attributes_json ? 'reuse' as reuses from wf.workflow_node t
+                          where t.node_id = o.parent_node_id) q on true
       left join wf.workflow_action a on a.action_name = o.action_name
       left join wf.workflow_action_revision r
         on r.action_name = o.action_name and r.revision = o.action_revision

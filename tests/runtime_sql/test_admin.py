@@ -231,6 +231,20 @@ def test_a_deleted_workflow_leaves_no_row_but_actions_events_and_the_audit(
     }
 
 
+def test_a_history_of_more_than_one_batch_is_removed(
+    connection: psycopg.Connection[Any], started: int
+) -> None:
+    connection.execute(
+        "insert into wf.workflow_instance (workflow_def_id, workflow_version_id, spec_format,"
+        " status, created_at, ended_at)"
+        " select i.workflow_def_id, i.workflow_version_id, i.spec_format, 'SUCCEEDED', now(), now()"
+        "  from wf.workflow_instance i cross join generate_series(1, 2000)"
+    )
+
+    assert connection.execute(DELETE, ("two", True, True)).fetchone() == (1, 2001)
+    assert connection.execute("select count(*) from wf.workflow_instance").fetchone() == (0,)
+
+
 def test_a_deleted_workflow_can_be_deployed_anew(
     connection: psycopg.Connection[Any], started: int, tmp_path: Path
 ) -> None:

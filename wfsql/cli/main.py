@@ -53,6 +53,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("cache verify", "cache_verify", "prove every entry of the reuse cache", "Authors"),
     Command("db install", "db_install", "install the runtime into a database", "Database"),
     Command("db verify", "db_verify", "say which runtime a database has", "Database"),
+    Command("db test-bed", "db_test_bed", "run the test bed's workflows in a database", "Database"),
     Command("deploy", "deploy", "compile a file and put its workflows into a database", "Database"),
     Command("start", "start", "start an instance of a deployed workflow", "Database"),
     Command("ps", "ps", "list instances", "Database"),

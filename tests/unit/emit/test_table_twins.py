@@ -10,7 +10,7 @@ from compiler.emit import plan
 from compiler.emit.plan import Table
 from runtime_sql.scripts import Dialect, read_script
 
-FILES = ("01_definition_tables.sql", "02_runtime_tables.sql")
+FILES = ("01_definition_tables.sql", "02_runtime_tables.sql", "wf_test_bed_schema.sql")
 # SQL Server has no index over an expression, so this twin needs a computed column.
 ONLY_MSSQL = {"workflow_def": {"name_folded"}}
 

@@ -22,6 +22,7 @@ $(VENV)/.installed: pyproject.toml
 	  { echo "wfsql needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m compileall -q dsl compiler emit_pg emit_mssql runtime_sql local_runner wfsql
 	@touch $@
 
 demo: $(VENV)/.installed

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import assert_never
 
@@ -31,6 +30,7 @@ from dsl.nodes import (
     TemplateString,
     Unary,
 )
+from dsl.quick_class import dataclass, replace
 
 STRING, INT, NUMBER, BOOL = Type("string"), Type("int"), Type("number"), Type("bool")
 

@@ -8,10 +8,10 @@ deep it nests.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from dsl.builder import Builder
+from dsl.quick_class import dataclass
 from dsl.source import Span
 from dsl.table import Table
 from dsl.tokens import Token

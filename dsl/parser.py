@@ -10,13 +10,13 @@ stand where it is, `dsl.recovery`. Nothing is raised for a bad file, nothing rec
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dsl import codes, nodes
 from dsl.diagnostics import Diagnostic, Label, has_errors
+from dsl.quick_class import dataclass
 from dsl.reading import Unreadable, decode, read_bytes
 from dsl.source import SourceFile, Span
 from dsl.table import Table, load_table

@@ -8,13 +8,13 @@ its tokens.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from dsl.diagnostics import Diagnostic, InternalError
 from dsl.parser import parse_file, parse_text
+from dsl.quick_class import dataclass
 from dsl.reading import Unreadable, read_bytes
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ after a syntax error knows where the broken statement ends.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from dsl.quick_class import dataclass
 
 # A `{` after one of these opens an object or an object type, never a body.
 _VALUE_FOLLOWS = frozenset(

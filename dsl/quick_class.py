@@ -100,7 +100,8 @@ def _init_on_use(cls: Any, given: dict[str, Any], kw_only: bool) -> Any:
 
 
 def _init(cls: Any, given: dict[str, Any], kw_only: bool, is_completed: bool) -> Any:
-    """Slots are filled through their descriptors, as `__setattr__` may refuse."""
+    """Where `__setattr__` refuses, slots are filled through their descriptors."""
+    is_frozen = cls.__setattr__ is _refuse
     known: dict[str, Any] = {"_MISSING": _MISSING}
     parameters, lines = ["self", *["*"][: kw_only and bool(cls._given)]], ["  pass"]
     for name in cls._given:
@@ -114,9 +115,12 @@ def _init(cls: Any, given: dict[str, Any], kw_only: bool, is_completed: bool) ->
         elif default is not _MISSING:
             known[f"_default_{name}"] = default
             parameter = f"{name}=_default_{name}"
-        known[f"_set_{name}"] = cls.__dict__[name].__set__
         parameters.append(parameter)
-        lines.append(f"  _set_{name}(self, {value})")
+        if is_frozen:
+            known[f"_set_{name}"] = cls.__dict__[name].__set__
+            lines.append(f"  _set_{name}(self, {value})")
+        else:
+            lines.append(f"  self.{name} = {value}")
     if is_completed:
         lines.append("  self.__post_init__()")
     exec(f"def __init__({', '.join(parameters)}):\n" + "\n".join(lines), known)

@@ -6,13 +6,14 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test fuzz check format clean
+.PHONY: help demo test fuzz bench-compiler check format clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    compile, deploy and run every example, in PostgreSQL and in process"
 	@echo "make test    the whole test suite"
 	@echo "make fuzz    1000 new random programs on both engines"
+	@echo "make bench-compiler  time wf check and wf fmt beside other checkers"
 	@echo "make check   lint, types, layer contracts"
 	@echo "make format  rewrite the Python files in the house format"
 	@echo "make clean   remove .venv and caches"
@@ -33,6 +34,9 @@ test: $(VENV)/.installed
 
 fuzz: $(VENV)/.installed
 	WFSQL_FUZZ=1000 $(BIN)/python -m pytest -q tests/property/test_random_graphs.py
+
+bench-compiler: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.compiler
 
 check: $(VENV)/.installed
 	$(BIN)/ruff check .

@@ -12,7 +12,7 @@ BIN    := $(VENV)/bin
 help:
 	@echo "make demo    compile, deploy and run every example, in PostgreSQL and in process"
 	@echo "make test    the whole test suite"
-	@echo "make fuzz    1000 new random programs on both engines"
+	@echo "make fuzz    1000 new random programs on both engines, and broken texts"
 	@echo "make bench-compiler  time wf check and wf fmt beside other checkers"
 	@echo "make check   lint, types, layer contracts"
 	@echo "make format  rewrite the Python files in the house format"
@@ -34,6 +34,7 @@ test: $(VENV)/.installed
 
 fuzz: $(VENV)/.installed
 	WFSQL_FUZZ=1000 $(BIN)/python -m pytest -q tests/property/test_random_graphs.py
+	WFSQL_FUZZ=300 $(BIN)/python -m pytest -q tests/property/test_fuzz.py tests/property/test_fmt.py
 
 bench-compiler: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.compiler

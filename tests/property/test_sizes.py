@@ -167,7 +167,7 @@ BODIES = {
     "if": ("if true {", "sleep 1s", "}"),
     "else": ("if var.x == 1 {} else {", "sleep 1s", "}"),
     "switch": ("switch var.x { case 1 {", "sleep 1s", "} default {} }"),
-    "while": ("while var.x == 1 max 2 { set x = 2", "sleep 1s", "}"),
+    "while": ("while var.x == 1 max 2 { set x = 2 ", "sleep 1s", "}"),
     "repeat": ("repeat 2 {", "sleep 1s", "}"),
     "foreach": ("foreach i in [1] {", "sleep 1s", "}"),
     "on_error": ("sequence { sleep 1s } on_error {", "sleep 1s", "}"),
@@ -180,24 +180,16 @@ def nested(kind: str, levels: int) -> str:
     return f"workflow w {{ var x : int = 0\n{opener * levels}{inner}{closer * levels} }}"
 
 
-def levels_of(kind: str) -> int:
-    """The deepest that parses: bodies, nodes and brackets have the one limit of 512."""
-    fits, beyond = 1, 600
-    while beyond - fits > 1:
-        middle = (fits + beyond) // 2
-        ok = not errors_of(compile_text(nested(kind, middle)))
-        fits, beyond = (middle, beyond) if ok else (fits, middle)
-    return fits
+# The workflow is a level, and so is the pause within.
+MOST = 511
 
 
 @pytest.mark.parametrize("kind", BODIES)
-def test_the_deepest_nesting_compiles_flat_and_one_more_is_one_error(kind: str) -> None:
-    most = levels_of(kind)
-    assert most >= 255
+def test_512_levels_compile_flat_and_513_are_one_error(kind: str) -> None:
     with flat():
-        assert errors_of(compile_text(nested(kind, most))) == []
-        found = errors_of(compile_text(nested(kind, most + 1)))
-    assert [message for _code, message in found] == ["nesting is deeper than 512 levels"]
+        assert errors_of(compile_text(nested(kind, MOST))) == []
+        found = errors_of(compile_text(nested(kind, MOST + 1)))
+    assert found == [("WF117", "nested deeper than 512 levels")]
 
 
 @pytest.mark.parametrize("levels", [513, 5_000])
@@ -231,8 +223,8 @@ def test_a_deep_expression_is_checked_formatted_and_drawn_flat(kind: str) -> Non
     assert formatted.text is not None
 
 
-def test_a_line_of_a_megabyte_is_read_and_its_fault_is_shown_short() -> None:
-    text = "workflow w { var x : any = [" + "1," * 400_000 + "] set y 2 }\n"
+def test_a_very_long_line_is_read_and_its_fault_is_shown_short() -> None:
+    text = "workflow w { var x : any = [" + "1," * 50_000 + "] set y 2 }\n"
     (found,) = check_text(text).diagnostics
     assert found.span.start == text.index(" 2 }")
     assert len(render_text([found])) < 1_000

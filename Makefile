@@ -6,14 +6,15 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test fuzz bench-runner check format clean
+.PHONY: help demo test fuzz bench-compiler bench-runner check format clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    compile, deploy and run every example, in PostgreSQL and in process"
 	@echo "make test    the whole test suite"
-	@echo "make fuzz    1000 new random programs on both engines, 1000 broken graphs"
-	@echo "make bench-runner  time the local runner beside other interpreters"
+	@echo "make fuzz    1000 new random programs on both engines, broken graphs, broken texts"
+	@echo "make bench-compiler  time wf check and wf fmt beside other checkers"
+	@echo "make bench-runner    time the local runner beside other interpreters"
 	@echo "make check   lint, types, layer contracts"
 	@echo "make format  rewrite the Python files in the house format"
 	@echo "make clean   remove .venv and caches"
@@ -23,6 +24,7 @@ $(VENV)/.installed: pyproject.toml
 	  { echo "wfsql needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m compileall -q dsl compiler emit_pg emit_mssql runtime_sql local_runner wfsql
 	@touch $@
 
 demo: $(VENV)/.installed
@@ -34,6 +36,10 @@ test: $(VENV)/.installed
 fuzz: $(VENV)/.installed
 	WFSQL_FUZZ=1000 $(BIN)/python -m pytest -q tests/property/test_random_graphs.py \
 	  tests/property/test_mutated_graphs.py
+	WFSQL_FUZZ=300 $(BIN)/python -m pytest -q tests/property/test_fuzz.py tests/property/test_fmt.py
+
+bench-compiler: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.compiler
 
 bench-runner: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.runner

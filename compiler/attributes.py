@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from compiler.expressions import NOT_LITERAL, literal_value
 from dsl.nodes import Attribute, Duration, Expr, LiteralExpr, Name
+from dsl.quick_class import dataclass
 
 DEFAULT_BACKOFF_MS = 1_000
 DEFAULT_FACTOR_HUNDREDTHS = 100

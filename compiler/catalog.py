@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ from compiler.yaml_reader import YamlNode, YamlProblem, read_source, read_yaml
 from dsl.codes import Code
 from dsl.diagnostics import Diagnostic, Label
 from dsl.literals import duration_milliseconds
+from dsl.quick_class import dataclass
 from dsl.source import SourceFile, Span
 
 SUFFIX = ".actions.yaml"
@@ -57,7 +57,13 @@ class CatalogAction:
     """As the GraphSpec writes one: an action that says nothing else is tried again this way."""
     dispatch: Mapping[str, Any]
     sensitive: tuple[str, ...]
-    revision: str
+    identity: Mapping[str, Any]
+    """What the revision is made from: all that a run depends on."""
+
+    @property
+    def revision(self) -> str:
+        """The hash of what the action is; only lowering asks for it."""
+        return json_values.sha256_hex(self.identity)
 
     def code_of(self, name: str) -> int | None:
         """Returns the integer of a named result code."""
@@ -339,7 +345,7 @@ def _action(entry: _Entry) -> CatalogAction:
         "sensitive": value.get("sensitive", []),
     }
     retry = _retry(value.get("retry"))
-    hashed = {"name": entry.name, **frozen} | ({} if retry is None else {"retry": retry})
+    identity = {"name": entry.name, **frozen} | ({} if retry is None else {"retry": retry})
     return CatalogAction(
         name=entry.name,
         source=entry.source,
@@ -350,7 +356,7 @@ def _action(entry: _Entry) -> CatalogAction:
         output_type=output_type,
         retry=retry,
         dispatch=value.get("dispatch", {}),
-        revision=json_values.sha256_hex(hashed),
+        identity=identity,
         **{**frozen, "sensitive": tuple(frozen["sensitive"])},
     )
 

@@ -8,10 +8,10 @@ file as long as the string stands there as it is read (one line, no escapes).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from compiler.yaml_reader import YamlNode
 from dsl.nodes import TypeExpr
+from dsl.quick_class import dataclass
 from dsl.source import SourceFile, Span
 
 _PREFIX = "workflow catalog_types {\n"

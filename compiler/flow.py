@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
 from compiler import attributes as written
 from compiler.expressions import literal_value, step_key, task_key
@@ -34,6 +33,7 @@ from dsl.nodes import (
     WaitEvent,
     While,
 )
+from dsl.quick_class import dataclass, field
 
 Walk = Iterator[Node]
 

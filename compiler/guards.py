@@ -7,11 +7,11 @@ where `var.x` is there; so is the THEN branch of an IF over it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from compiler.expressions import lone_reference, references, task_key
 from compiler.model import Model, Node, Site, Variable
 from dsl.nodes import Binary, Call, Expr, Reference, Unary
+from dsl.quick_class import dataclass, field
 
 Fact = Variable | Node
 """A variable that has a value, or a node that has run."""

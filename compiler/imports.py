@@ -10,7 +10,6 @@ through a link.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from compiler import codes
@@ -18,6 +17,7 @@ from compiler.type_model import TypeResolver
 from dsl.codes import Code
 from dsl.diagnostics import Diagnostic, Label, has_errors
 from dsl.nodes import File, Import, NamedType, TypeAlias, TypeExpr
+from dsl.quick_class import dataclass, field
 from dsl.source import SourceFile, Span
 
 PROJECT_MARKS = ("wf.toml", "pyproject.toml", ".git")

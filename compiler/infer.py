@@ -6,14 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import assert_never
 
 from compiler.attributes import find
 from compiler.expressions import NOT_LITERAL, literal_value, post_order, step_key, task_key
 from compiler.model import Model, Node, Site, Target, Variable
-from compiler.type_model import ANY, Field, Type
+from compiler.type_model import ANY, MAX_TYPE_DEPTH, Field, Type
 from dsl.nodes import (
     Action,
     Binary,
@@ -31,6 +30,7 @@ from dsl.nodes import (
     TemplateString,
     Unary,
 )
+from dsl.quick_class import dataclass, replace
 
 STRING, INT, NUMBER, BOOL = Type("string"), Type("int"), Type("number"), Type("bool")
 
@@ -158,8 +158,14 @@ def types_at(model: Model, site: Site) -> dict[int, Type]:
 
 def _types(model: Model, parts: Iterable[Expr], node: Node | None) -> dict[int, Type]:
     known: dict[int, Type] = {}
+    levels: dict[int, int] = {}
     for part in parts:
-        known[id(part)] = _type(model, part, node, known)
+        if isinstance(part, ListExpr | ObjectExpr):
+            inside = part.items if isinstance(part, ListExpr) else (e.value for e in part.entries)
+            levels[id(part)] = 1 + max((levels.get(id(item), 0) for item in inside), default=0)
+        # Types are compared and hashed by recursion, so what nests deeper is not known.
+        is_deep = levels.get(id(part), 0) > MAX_TYPE_DEPTH
+        known[id(part)] = ANY if is_deep else _type(model, part, node, known)
     return known
 
 

@@ -11,7 +11,6 @@ The schema of an output says what is known: of an action's output what its catal
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from compiler.expressions import NOT_LITERAL, literal_value, lone_reference, post_order
@@ -19,6 +18,7 @@ from compiler.infer import types_of
 from compiler.model import Model
 from compiler.type_model import Field, Type, json_schema
 from dsl.nodes import Expr, ListExpr, ObjectExpr, Reference, TemplateString
+from dsl.quick_class import replace
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

@@ -8,7 +8,6 @@ hashes are made over (R35).
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from decimal import Decimal
@@ -203,6 +202,8 @@ def canonical(value: JsonValue) -> str:
 
 def sha256_hex(value: JsonValue) -> str:
     """Returns the SHA-256 of the canonical JSON of a value as 64 lower-case hex digits."""
+    import hashlib
+
     return hashlib.sha256(canonical(value).encode("ascii")).hexdigest()
 
 

@@ -7,7 +7,6 @@ and `node.last` is the index of its last descendant, so that "is inside" is two 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from compiler.attributes import find, literal_integer
@@ -26,6 +25,7 @@ from dsl.nodes import (
     Statement,
     Workflow,
 )
+from dsl.quick_class import dataclass, field
 from dsl.source import SourceFile, Span
 
 if TYPE_CHECKING:

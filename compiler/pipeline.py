@@ -9,7 +9,6 @@ checks and so never imports pydantic or networkx. Specs are made only when no er
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -25,6 +24,7 @@ from compiler.supported import NOT_YET
 from compiler.symbols import build_model
 from dsl.diagnostics import Diagnostic, InternalError, has_errors
 from dsl.nodes import File, Name, TypeExpr, Workflow
+from dsl.quick_class import dataclass
 from dsl.source import SourceFile, Span
 
 if TYPE_CHECKING:

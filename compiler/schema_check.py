@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from compiler.suggest import did_you_mean
+from dsl.quick_class import dataclass
 
 Schema = dict[str, Any]
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 
 from compiler import codes
 from compiler.suggest import did_you_mean
 from dsl.codes import SYNTAX_CODES
 from dsl.diagnostics import Diagnostic
+from dsl.quick_class import dataclass, field
 from dsl.source import SourceFile, Span
 
 _WORD = "wf:"

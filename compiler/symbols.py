@@ -10,7 +10,6 @@ checks. No walk recurses.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import assert_never
 
 from compiler.bindings import bind_targets, resolve_references
@@ -52,6 +51,7 @@ from dsl.nodes import (
     While,
     Workflow,
 )
+from dsl.quick_class import dataclass
 from dsl.source import SourceFile, Span
 
 

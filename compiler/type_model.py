@@ -8,10 +8,10 @@ tools. A schema from a catalog comes in through `from_schema`; what the model ca
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Literal, assert_never
 
 from dsl.nodes import EnumType, ListType, NamedType, NullableType, ObjectType, TypeExpr
+from dsl.quick_class import dataclass, replace
 from dsl.source import Span
 
 Base = Literal["string", "int", "number", "bool", "any", "object", "list"]

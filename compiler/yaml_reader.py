@@ -8,11 +8,11 @@ that are not strings, more than one document, depth over 64, files over 5 MB.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from compiler import json_values
+from dsl.quick_class import dataclass
 from dsl.source import SourceFile, Span
 
 MAX_BYTES = 5 * 1024 * 1024

@@ -9,13 +9,13 @@ reported from here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeVar, cast, get_args
 
 from dsl import codes, nodes
 from dsl.diagnostics import Label
 from dsl.plain import plain
+from dsl.quick_class import dataclass
 from dsl.source import Span
 from dsl.tokens import Token
 

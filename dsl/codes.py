@@ -6,9 +6,8 @@ This file holds the codes of reading and syntax (`WF0nn`); the compiler's stand 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from dsl.diagnostics import Severity
+from dsl.quick_class import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from dsl.quick_class import dataclass
 from dsl.source import SourceFile, Span
 
 Severity = Literal["error", "warning"]

@@ -8,9 +8,9 @@ the text it will have, so widths can be summed before a line is made.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
 from dsl.format_marks import Marks
+from dsl.quick_class import dataclass, field
 from dsl.strings import FIRST_LINE, shared_indent, skip_indent
 from dsl.tokens import Token
 

@@ -10,12 +10,12 @@ result, so that laying out the result changes nothing.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
 
 from dsl.format_atoms import Atom, Comment, indent_block
 from dsl.format_lines import MAX_WIDTH, Line
 from dsl.format_marks import GroupKind, Marks, Value
 from dsl.format_sums import CLOSERS, OPENERS, Sums
+from dsl.quick_class import dataclass
 
 INDENT = 2
 CONTINUED = 4

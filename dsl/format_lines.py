@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+
+from dsl.quick_class import dataclass, field
 
 MAX_WIDTH = 100
 _COMMENT_GAP = 2

@@ -7,9 +7,9 @@ neighbours and which tokens a canonical text does without.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
+from dsl.quick_class import dataclass, field
 from dsl.source import Span
 from dsl.tokens import Token
 

@@ -23,7 +23,12 @@ MAX_BRACKETS = 2_000  # far above what the limits of nesting allow; keeps memory
 
 _SHORT = 15  # digits of an integer that is storable for sure
 _BEGINS_SPACE = frozenset(" \t\n\r\f#")
+_BRACKETS = frozenset("{}()[]")
 _SINGLE = frozenset("{}()[]:,.+-*%")  # signs that begin no longer one
+# What most of a text is made of: space, then a word or a sign that begins no longer one.
+_COMMON = re.compile(
+    r"((?:[ \t\n\r\f]+|#[^\n]*)*)(?:([A-Za-z_]\w*)|([{}()\[\]:,.+*%-]))?", re.DOTALL
+)
 _SPACE = re.compile(r"(?:[ \t\n\r\f]+|#[^\n]*)+")
 _WORD = re.compile(r"[^\W\d]\w*")
 _NUMBER = re.compile(r"[0-9](?:[eE][+-](?=[0-9])|[0-9A-Za-z_]|\.(?=[0-9]))*")
@@ -62,11 +67,45 @@ class Lexer:
 
     def run(self) -> list[Token]:
         """Returns all tokens, the last of them `$END`."""
-        pos, length = 0, len(self.text)
+        pos, length, common = 0, len(self.text), _COMMON.match
         while pos < length and self.too_deep is None:
-            pos = self.next_token(pos, inside=False)
+            match = common(self.text, pos)
+            assert match is not None  # it takes nothing, too
+            pos = match.end()
+            if (kind := match.lastindex) == 3:
+                self._sign(match)
+            elif kind == 2:
+                pos = self._common_word(match)
+            elif pos < length:
+                pos = self.next_token(pos, inside=False)
         self.tokens.append(Token("$END", "", length, length, first=True))
         return self.tokens
+
+    def _sign(self, match: re.Match[str]) -> None:
+        sign, start = match[3], match.start(3)
+        if sign in _BRACKETS:
+            self._count_brackets(sign, start)
+        self.tokens.append(Token(sign, sign, start, start + 1, None, *self._flags(match)))
+
+    def _common_word(self, match: re.Match[str]) -> int:
+        """A word that is nothing but that, or whatever else it turns out to be."""
+        word, (start, end), tokens = match[2], match.span(2), self.tokens
+        if not word.isascii() or (tokens and tokens[-1].type == "="):
+            return self.next_token(start, inside=False)
+        type_ = word if word in self.literals else "NAME"
+        if type_ != "NAME":
+            type_ = self._word_type(word, start, end)
+        tokens.append(Token(type_, word, start, end, None, *self._flags(match)))
+        return end
+
+    def _flags(self, match: re.Match[str]) -> tuple[bool, bool, bool]:
+        """Whether the token after this space is the first on its line, inside, broken."""
+        if self._after_stray or not self.tokens:
+            last = self.tokens[-1].end if self.tokens else 0
+            broken, self._after_stray = self._after_stray, False
+            first = not self.tokens or "\n" in self.text[last : match.end(1)]
+            return first, False, broken
+        return "\n" in match[1], False, False
 
     def next_token(self, pos: int, inside: bool) -> int:
         """Lexes one token (or a stretch of space) at `pos` and returns where it ends."""

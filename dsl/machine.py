@@ -8,10 +8,10 @@ deep it nests.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from dsl.builder import Builder
+from dsl.quick_class import dataclass
 from dsl.source import Span
 from dsl.table import Table
 from dsl.tokens import Token
@@ -71,7 +71,8 @@ class _Reduction:
 
     size: int
     goto: str
-    method: Callable[[list[Any], Span], Any] | None
+    method: Callable[[list[Any], Any], Any] | None
+    asks_span: bool
     splices: bool
     left_first: bool
     deepens: bool
@@ -88,11 +89,13 @@ class Machine:
     def __init__(self, table: Table, builder: Builder, too_deep: Callable[[Span], None]) -> None:
         self._table = table
         self._actions = table.actions
-        self._rules = [
+        methods = {rule.method: getattr(builder, rule.method, None) for rule in table.rules}
+        rules = [
             _Reduction(
                 size=rule.size,
                 goto=rule.goto,
-                method=getattr(builder, rule.method, None),
+                method=methods[rule.method],
+                asks_span=_asks_span(methods[rule.method]),
                 splices=rule.origin.startswith("_"),
                 left_first=rule.method == "binary",
                 deepens=rule.method in _DEEPENS,
@@ -100,6 +103,8 @@ class Machine:
             )
             for rule in table.rules
         ]
+        # The last rule first, so that the action -n - 1 finds rule n by its own number.
+        self._rules = rules[::-1]
         # Rules that pass their only child on: most of a reduction can be spared.
         self._passes = [
             r.goto if r.method is None and r.size == 1 and not r.splices and not r.resets else None
@@ -117,25 +122,37 @@ class Machine:
 
         Reductions made before a refusal stay made: the table is LALR(1), so they are right.
         """
-        type_, actions, states, passes = token.type, self._actions, self.states, self._passes
-        while True:
-            action = actions[states[-1]].get(type_)
-            if action is None:
-                return type_ == ">=" and self._feed_halves(token)
-            if action > 0:
-                states.append(action - 1)
-                self.values.append(token)
-                self.spans.append((token.start, token.end))
-                self._depths.append(0)
-                return True
-            goto = passes[-action - 1]
-            if goto is not None:
-                states[-1] = actions[states[-2]][goto] - 1
-            else:
-                self._reduce(self._rules[-action - 1])
-            if type_ == "$END" and states[-1] == self._table.end:
-                self.result = self.values[-1]
-                return True
+        return self.run([token], 0) == 1
+
+    def run(self, tokens: list[Token], i: int, stops: frozenset[int] = frozenset()) -> int:
+        """Takes tokens from index `i` on, and returns the index of the first that cannot stand
+        where it is or is one of `stops`; their number when there is none."""
+        actions, states, values, passes = self._actions, self.states, self.values, self._passes
+        shift_span, shift_depth = self.spans.append, self._depths.append
+        while i < len(tokens) and i not in stops:
+            token = tokens[i]
+            type_ = token.type
+            while True:
+                action = actions[states[-1]].get(type_)
+                if action is None:
+                    if type_ != ">=" or not self._feed_halves(token):
+                        return i
+                    break
+                if action > 0:
+                    states.append(action - 1)
+                    values.append(token)
+                    shift_span((token.start, token.end))
+                    shift_depth(0)
+                    break
+                if (goto := passes[action]) is not None:
+                    states[-1] = actions[states[-2]][goto] - 1
+                else:
+                    self._reduce(self._rules[action])
+                if type_ == "$END" and states[-1] == self._table.end:
+                    self.result = values[-1]
+                    break
+            i += 1
+        return i
 
     def _feed_halves(self, token: Token) -> bool:
         """`list<int>= 3`: the first half ends the type, the second begins its value."""
@@ -148,6 +165,18 @@ class Machine:
 
     def _reduce(self, rule: _Reduction) -> None:
         size, values, spans, depths = rule.size, self.values, self.spans, self._depths
+        if size == 1:
+            if rule.deepens:
+                depths[-1] = self._deeper(depths[-1], spans[-1])
+            self.states[-1] = self._actions[self.states[-2]][rule.goto] - 1
+            values[-1] = _value(rule, values[-1:], spans[-1])
+        else:
+            self._reduce_many(rule)
+        if rule.resets:
+            depths[-1] = 0
+
+    def _reduce_many(self, rule: _Reduction) -> None:
+        size, values, spans, depths = rule.size, self.values, self.spans, self._depths
         children: list[Any] = []
         depth = 0
         if size == 0:
@@ -156,14 +185,14 @@ class Machine:
         else:
             children = values[-size:]
             span = (spans[-size][0], spans[-1][1])
-            depth = depths[-1] if size == 1 else max(depths[-size:])
+            depth = max(depths[-size:])
             if rule.deepens:
                 depth = self._deeper(depth, spans[-2] if rule.left_first else span)
             del values[-size:], spans[-size:], depths[-size:], self.states[-size:]
         self.states.append(self._actions[self.states[-1]][rule.goto] - 1)
         values.append(_value(rule, children, span))
         spans.append(span)
-        depths.append(0 if rule.resets else depth)
+        depths.append(depth)
 
     def _deeper(self, depth: int, place: tuple[int, int]) -> int:
         """One level more than `depth`; in `1 + 1 + …` the last operator is the one too many."""
@@ -222,7 +251,12 @@ def _value(rule: _Reduction, children: list[Any], span: tuple[int, int]) -> Any:
         return _spliced(children)
     if rule.method is None:
         return children[0]
-    return rule.method(_flat(children), Span(*span))
+    return rule.method(_flat(children), Span(*span) if rule.asks_span else None)
+
+
+def _asks_span(method: Any) -> bool:
+    """Whether a method of the builder looks at the span: one that does not calls it `_span`."""
+    return method is not None and method.__code__.co_varnames[2] != "_span"
 
 
 def _spliced(children: list[Any]) -> _Splice:

@@ -7,11 +7,10 @@ never by recursion (`==`, `repr` and `deepcopy` recurse too).
 
 from __future__ import annotations
 
-from dataclasses import field
 from decimal import Decimal
 from typing import Literal
 
-from dsl.node_class import node
+from dsl.quick_class import dataclass, field
 from dsl.source import Span
 
 # --- expressions -------------------------------------------------------------------------------
@@ -29,7 +28,7 @@ def _span() -> Span:
     return field(compare=False)  # type: ignore[no-any-return]
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Name:
     """An identifier with its place."""
 
@@ -37,7 +36,7 @@ class Name:
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LiteralExpr:
     """A JSON scalar: string without placeholders, number, `true`, `false` or `null`."""
 
@@ -45,7 +44,7 @@ class LiteralExpr:
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KeyStep:
     """`.name` or `["odd key"]`."""
 
@@ -53,7 +52,7 @@ class KeyStep:
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IndexStep:
     """`[3]` or `[var.i]`: `index` is a LiteralExpr with an int, or a Reference."""
 
@@ -64,7 +63,7 @@ class IndexStep:
 Step = KeyStep | IndexStep
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reference:
     """`var.a.b[0]`, `ctx.task.pack.output.parcel`, `out.ok`, `code`, `event.payload.at`.
 
@@ -77,7 +76,7 @@ class Reference:
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TemplateString:
     """A string with at least one `${…}`; `parts` alternate as written, literal pieces unescaped.
 
@@ -88,26 +87,26 @@ class TemplateString:
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ListExpr:
     items: tuple[Expr, ...]
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectEntry:
     key: str
     value: Expr
     key_span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectExpr:
     entries: tuple[ObjectEntry, ...]
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Unary:
     operator: UnaryOperator
     operand: Expr
@@ -115,7 +114,7 @@ class Unary:
     operator_span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Binary:
     operator: BinaryOperator
     left: Expr
@@ -124,7 +123,7 @@ class Binary:
     operator_span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
     """`len(x)` or `defined(ref)`; any other name is for the compiler to refuse."""
 
@@ -138,7 +137,7 @@ Expr = LiteralExpr | Reference | TemplateString | ListExpr | ObjectExpr | Unary 
 # --- types -------------------------------------------------------------------------------------
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NamedType:
     """`string int number bool any object`, or the name of an alias."""
 
@@ -146,13 +145,13 @@ class NamedType:
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ListType:
     item: TypeExpr
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FieldType:
     name: str
     optional: bool
@@ -160,19 +159,19 @@ class FieldType:
     name_span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectType:
     fields: tuple[FieldType, ...]
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EnumType:
     values: tuple[str, ...]
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NullableType:
     inner: TypeExpr
     span: Span = _span()
@@ -183,20 +182,20 @@ TypeExpr = NamedType | ListType | ObjectType | EnumType | NullableType
 # --- declarations ------------------------------------------------------------------------------
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TypeAlias:
     name: Name
     type: TypeExpr
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Import:
     path: str
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InputDecl:
     name: Name
     type: TypeExpr
@@ -204,7 +203,7 @@ class InputDecl:
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VarDecl:
     name: Name
     type: TypeExpr
@@ -212,14 +211,14 @@ class VarDecl:
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OutputDecl:
     name: Name
     value: Expr
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FilterTerm:
     """`where field == literal`; `path` is the dotted field of the payload."""
 
@@ -228,7 +227,7 @@ class FilterTerm:
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Subscription:
     """`on event "type" start|signal|start_or_signal { where …; input { name = expr } }`."""
 
@@ -242,7 +241,7 @@ class Subscription:
 # --- statements --------------------------------------------------------------------------------
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Binding:
     """`set name = expr` on a node, or `collect name = expr` at the top of a foreach body."""
 
@@ -251,7 +250,7 @@ class Binding:
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Attribute:
     """One attribute as written: `timeout 30s`, `limit 4`, `priority 5`, `keep_going`, …
 
@@ -264,20 +263,20 @@ class Attribute:
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Duration:
     milliseconds: int
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Argument:
     name: Name
     value: Expr
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
     """A `{ … }` body: variables first, then statements.
 
@@ -291,7 +290,7 @@ class Block:
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
     key: Name
     action: Name
@@ -302,7 +301,7 @@ class Action:
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sequence:
     key: Name | None
     body: Block
@@ -313,7 +312,7 @@ class Sequence:
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Parallel:
     """`branches` holds the children in `statements`; a parallel has no variables of its own."""
 
@@ -324,7 +323,7 @@ class Parallel:
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class If:
     """`else if` is an `otherwise` whose only statement is an unkeyed `If` (`else_if` is True)."""
 
@@ -337,7 +336,7 @@ class If:
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BareKey:
     """A bare ACTION key where an expression may stand: `if reserve`, `switch reserve`."""
 
@@ -345,7 +344,7 @@ class BareKey:
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """Values are LiteralExpr, or BareKey for the catalog's name of a result code."""
 
@@ -354,7 +353,7 @@ class Case:
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Switch:
     key: Name | None
     subject: Expr | BareKey
@@ -364,7 +363,7 @@ class Switch:
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Repeat:
     key: Name | None
     count: Expr
@@ -375,7 +374,7 @@ class Repeat:
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class While:
     """`max N` stands in `attributes`."""
 
@@ -387,7 +386,7 @@ class While:
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Foreach:
     """`parallel [N]`, `batch N`, `tolerate N|P%`, `reuse`, `keep_going` stand in `attributes`."""
 
@@ -401,7 +400,7 @@ class Foreach:
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WaitEvent:
     key: Name
     event_type: str
@@ -414,21 +413,21 @@ class WaitEvent:
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Set:
     name: Name
     value: Expr
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fail:
     code: Expr
     message: Expr | None
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sleep:
     duration: Duration
     span: Span = _span()
@@ -452,7 +451,7 @@ Statement = (
 # --- files -------------------------------------------------------------------------------------
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Workflow:
     name: Name
     description: str | None
@@ -466,7 +465,7 @@ class Workflow:
     span: Span = _span()
 
 
-@node
+@dataclass(frozen=True, slots=True, kw_only=True)
 class File:
     imports: tuple[Import, ...]
     types: tuple[TypeAlias, ...]

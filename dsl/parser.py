@@ -10,13 +10,13 @@ stand where it is, `dsl.recovery`. Nothing is raised for a bad file, nothing rec
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dsl import codes, nodes
 from dsl.diagnostics import Diagnostic, Label, has_errors
+from dsl.quick_class import dataclass
 from dsl.reading import Unreadable, decode, read_bytes
 from dsl.source import SourceFile, Span
 from dsl.table import Table, load_table
@@ -55,6 +55,15 @@ def parse_text(text: str | bytes, name: str) -> ParseResult:
     return _Parse(SourceFile(name, decoded)).run()
 
 
+def parse_to_tokens(text: str | bytes, name: str) -> tuple[ParseResult, list[Token]]:
+    """Parses a text, and returns its tokens too when it has no error."""
+    decoded = decode(text)
+    if isinstance(decoded, Unreadable):
+        return _unreadable(name, decoded), []
+    parse = _Parse(SourceFile(name, decoded))
+    return parse.run(), parse.tokens
+
+
 def _unreadable(name: str, fault: Unreadable) -> ParseResult:
     source = SourceFile(name, "")
     found = Diagnostic(
@@ -79,7 +88,7 @@ class _Parse:
     def __init__(self, source: SourceFile) -> None:
         self._source = source
         self._found: list[Diagnostic] = []
-        self._tokens: list[Token] = []
+        self.tokens: list[Token] = []
 
     def run(self) -> ParseResult:
         file = self._parse()
@@ -94,7 +103,7 @@ class _Parse:
 
         table = _table()
         lexer = Lexer(self._source.text, table.literals, self._report_lexical)
-        tokens = self._tokens = self._without_comments(table, lexer.run())
+        tokens = self.tokens = self._without_comments(table, lexer.run())
         if lexer.too_deep is not None:
             self._too_deep(Span(lexer.too_deep, lexer.too_deep + 1))
             return None
@@ -104,18 +113,15 @@ class _Parse:
         machine = Machine(table, Builder(self._report_node), self._too_deep)
         brackets = pair_brackets(tokens, self._source.text)
         recovery: Recovery | None = None
-        i: int | None = 0
-        resumed = -1
+        lacking = brackets.lacking_value(tokens)
+        i: int | None = machine.run(tokens, 0, lacking)
         while i is not None and machine.result is None:
-            refused = i > resumed and brackets.lacks_value(i, tokens)
-            if not refused and machine.feed(tokens[i]):
-                i += 1
-            elif len(self._found) >= MAX_DIAGNOSTICS:
+            if len(self._found) >= MAX_DIAGNOSTICS:
                 return None
-            else:
-                recovery = recovery or self._recovery(machine, tokens, brackets)
-                i = recovery.recover(i)
-                resumed = -1 if i is None else i
+            recovery = recovery or self._recovery(machine, tokens, brackets)
+            i = recovery.recover(i)
+            if i is not None:
+                i = machine.run(tokens, i, lacking - {i} if i in lacking else lacking)
         return self._finish(machine.result)
 
     def _recovery(self, machine: Machine, tokens: list[Token], brackets: Brackets) -> Recovery:
@@ -201,7 +207,7 @@ class _Parse:
         from dsl.depth import first_beyond
         from dsl.machine import MAX_DEPTH
 
-        span = first_beyond(self._tokens, MAX_DEPTH) or span
+        span = first_beyond(self.tokens, MAX_DEPTH) or span
         end = min(span.end, span.start + 1)
         hint = "split the workflow, or the expression, into parts"
         self.report(

@@ -8,13 +8,13 @@ its tokens.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from dsl.diagnostics import Diagnostic, InternalError
-from dsl.parser import parse_file, parse_text
+from dsl.parser import parse_file, parse_to_tokens
+from dsl.quick_class import dataclass
 from dsl.reading import Unreadable, read_bytes
 
 if TYPE_CHECKING:
@@ -55,14 +55,15 @@ def format_text(text: str | bytes, name: str) -> FormatResult:
     Raises:
       InternalError: the result would not mean the same.
     """
-    parsed = parse_text(text, name)
+    parsed, tokens = parse_to_tokens(text, name)
     if parsed.file is None:
         return FormatResult(None, None, parsed.diagnostics)
     from dsl.format_atoms import make_atoms
     from dsl.format_layout import lay_out
     from dsl.format_lines import join_lines
 
-    tokens, marks = _read(parsed.source.text)
+    marks = _marks(tokens)
+    tokens = _split(tokens, marks)
     atoms = make_atoms(parsed.source.text, tokens, marks)
     _part_workflows(atoms, marks)
     result = join_lines(lay_out(atoms, marks))
@@ -75,22 +76,35 @@ def comments_of(text: str) -> tuple[str, ...]:
     """Returns the comments of a valid text in order, without blanks at their ends."""
     from dsl.format_atoms import make_atoms
 
-    tokens, marks = _read(text)
+    tokens = _tokens(text)
+    marks = _marks(tokens)
     return tuple(c.text for atom in make_atoms(text, tokens, marks) for c in atom.comments)
 
 
-def _read(text: str) -> tuple[list[Token], Marks]:
-    """The tokens of a valid text and what the grammar says about them."""
+def _marks(tokens: list[Token]) -> Marks:
+    """What the grammar says about the tokens of a valid text."""
     from dsl.format_marks import MarkBuilder
     from dsl.machine import Machine
 
-    tokens = _tokens(text)
     builder = MarkBuilder()
     machine = Machine(_table(), cast("Builder", builder), _ignore)
+    if (refused := machine.run(tokens, 0)) < len(tokens):
+        raise InternalError(f"a valid text is refused at offset {tokens[refused].start}")
+    return builder.marks
+
+
+def _split(tokens: list[Token], marks: Marks) -> list[Token]:
+    """Parts the `>=` that ends a type and begins its value, as in `list<int>= [3]`."""
+    from dsl.tokens import Token
+
+    found: list[Token] = []
     for token in tokens:
-        if not machine.feed(token):
-            raise InternalError(f"a valid text is refused at offset {token.start}")
-    return tokens, builder.marks
+        if token.type != ">=" or token.start not in marks.close_before:
+            found.append(token)
+            continue
+        middle = token.start + 1
+        found += [Token(">", ">", token.start, middle), Token("=", "=", middle, token.end)]
+    return found
 
 
 def _tokens(text: str) -> list[Token]:
@@ -127,16 +141,16 @@ def _part_workflows(atoms: list[Atom], marks: Marks) -> None:
 
 def _check_same(tokens: list[Token], marks: Marks, result: str, name: str) -> None:
     """Compares types and values of all tokens but commas, and those that were left out."""
-    kept = [token for token in tokens if token.start not in marks.dropped]
-    if list(map(_meaning, _without_commas(kept))) != list(
-        map(_meaning, _without_commas(_tokens(result)))
-    ):
+    kept = [t for t in tokens if t.type != "," and t.start not in marks.dropped]
+    made = [t for t in _tokens(result) if t.type != ","]
+    if len(kept) != len(made) or not all(map(_mean_the_same, kept, made)):
         raise InternalError(f"formatting {name} would change its meaning")
 
 
-def _without_commas(tokens: list[Token]) -> list[Token]:
-    return [token for token in tokens if token.type != ","]
-
-
-def _meaning(token: Token) -> tuple[str, str]:
-    return token.type, token.text if token.value is None else repr(token.value)
+def _mean_the_same(before: Token, after: Token) -> bool:
+    if before.type != after.type:
+        return False
+    if before.text == after.text:
+        return True
+    # Only a block string may be written otherwise, with other space in front of its lines.
+    return before.value is not None and repr(before.value) == repr(after.value)

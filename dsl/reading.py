@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
+
+from dsl.quick_class import dataclass
 
 MAX_BYTES = 5_000_000
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")

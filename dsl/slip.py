@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from dsl import codes
+from dsl.quick_class import dataclass
 from dsl.source import Span
 from dsl.tokens import Token
 

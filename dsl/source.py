@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass, field
+
+from dsl.quick_class import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -233,6 +233,10 @@ class _Reader:
             return min(self.lexer.next_token(self.pos, inside=True), end)
         start = self.pos + len(quote)
         close = self.text.find(quote, start, end)
+        if close < 0:
+            # A stray sign before it, such as a backslash, took the quote that opened the key.
+            self.lexer.report(codes.BAD_STRING, 'unexpected `"`', self.pos, start, None)
+            return start
         key = self.text[start:close]
         return self.lexer.add("STRING", self.pos, close + len(quote), value=key, inside=True)
 

@@ -15,9 +15,10 @@ import json
 import os
 import sys
 import zlib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from dsl.quick_class import dataclass
 
 _FORMAT = 1
 _GRAMMAR = Path(__file__).with_name("grammar.lark")

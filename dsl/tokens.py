@@ -7,8 +7,9 @@ after a syntax error knows where the broken statement ends.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from dsl.quick_class import dataclass
 
 # A `{` after one of these opens an object or an object type, never a body.
 _VALUE_FOLLOWS = frozenset(
@@ -56,7 +57,12 @@ class Brackets:
     bodies: frozenset[int]
     suspect: int | None
 
-    def lacks_value(self, i: int, tokens: list[Token]) -> bool:
+    def lacking_value(self, tokens: list[Token]) -> frozenset[int]:
+        """The tokens before which a value is missing, although they could begin one."""
+        names = (i for i, token in enumerate(tokens) if token.first and token.type == "NAME")
+        return frozenset(i for i in (*self.bodies, *names) if self._lacks_value(i, tokens))
+
+    def _lacks_value(self, i: int, tokens: list[Token]) -> bool:
         """Whether a value should stand before token `i`, although the token could begin one: in
         `if { … }`, and in `set a =` with a line behind it that looks like a statement."""
         if i == 0:
@@ -91,7 +97,8 @@ def pair_brackets(tokens: list[Token], text: str) -> Brackets:
             if token.type == "{" and opens_body(tokens, i):
                 bodies.add(i)
         elif token.type in _CLOSERS:
-            _drop_unclosed(tokens, open_, bodies, token.type)
+            if not open_ or _OPENERS[tokens[open_[-1]].type] != token.type:
+                _drop_unclosed(tokens, open_, bodies, token.type)
             if open_ and _OPENERS[tokens[open_[-1]].type] == token.type:
                 opener = open_.pop()
                 closer_of[opener] = i

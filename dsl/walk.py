@@ -8,10 +8,10 @@ children, bottom up.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TypeVar, assert_never
 
 from dsl import nodes
+from dsl.quick_class import dataclass
 
 _T = TypeVar("_T")
 

@@ -21,11 +21,26 @@ _CLASSES = """\
   classDef wait_event fill:#fef3c7,stroke:#d97706,color:#111
   classDef fail fill:#fee2e2,stroke:#dc2626,color:#111
 """
+_TOO_LARGE = f"""\
+%% {{characters}} characters and {{arrows}} arrows: Mermaid draws {MAX_CHARACTERS} and {MAX_ARROWS}.
+%% Where it is set up, give it a larger maxTextSize and maxEdges, or draw this as SVG or dot.
+"""
 _COLOURED = frozenset(("action", "wait_event", "fail"))
 
 
 def render_mermaid(picture: Picture) -> str:
-    """Returns a `flowchart TD`; every box is one node, in a subgraph for each box around it."""
+    """Returns a `flowchart TD`; every box is one node, in a subgraph for each box around it.
+
+    A picture that Mermaid refuses as it comes says so in its first lines. Nothing in a picture can
+    lift these limits: Mermaid takes them from the page around it only.
+    """
+    drawn = _body(picture)
+    if not too_large(picture, drawn):
+        return drawn
+    return _TOO_LARGE.format(characters=len(drawn), arrows=len(arrows(picture))) + drawn
+
+
+def _body(picture: Picture) -> str:
     parts = ["flowchart TD\n"]
     depth = 1
     for step in steps(picture):

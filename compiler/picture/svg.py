@@ -1,11 +1,13 @@
 """A workflow as an SVG that stands alone: no program, font, script or link is needed to show it.
 
-All text is escaped, and there is none that has not passed `plain`. Colours follow the reader's
-preference for light or dark.
+All text is escaped, and there is none that has not passed `plain`. Colours are attributes, so that
+viewers which know no style sheets show them; where one is known, it follows the reader's preference
+for the dark.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from xml.sax.saxutils import escape
 
 from compiler.picture.flow import LOOPS
@@ -24,40 +26,55 @@ from compiler.picture.svg_layout import (
 )
 
 _MARGIN = 16
-_STYLE = f"""\
+# What each class of an element looks like; a later class of the element stands over an earlier one.
+_LOOKS: dict[str, dict[str, str]] = {
+    "t": {"fill": "#1f2733", "font-size": str(TITLE_SIZE), "font-weight": "600"},
+    "d": {"fill": "#566273", "font-size": str(DETAIL_SIZE)},
+    "c": {"text-anchor": "middle"},
+    "page": {"fill": "#ffffff"},
+    "box": {"fill": "#f4f6f9", "stroke": "#97a3b4"},
+    "frame": {"fill": "#f6f8fa", "stroke": "#97a3b4"},
+    "odd": {"fill": "#eaeef3"},
+    "lane": {"fill": "#7f8ea3", "fill-opacity": ".12"},
+    "action": {"fill": "#dcebff", "stroke": "#3f7fd6"},
+    "wait_event": {"stroke": "#c98a12"},
+    "box wait_event": {"fill": "#fff1cf"},
+    "fail": {"fill": "#ffe1e1", "stroke": "#cf3e3e"},
+    "if": {"stroke": "#8b62c9"},
+    "switch": {"stroke": "#8b62c9"},
+    "repeat": {"stroke": "#2f9461"},
+    "while": {"stroke": "#2f9461"},
+    "foreach": {"stroke": "#2f9461"},
+    "parallel": {"stroke": "#1d8f9e"},
+    "handler": {"stroke": "#97a3b4", "stroke-dasharray": "4 3"},
+    "line": {"fill": "none", "stroke": "#75829a", "stroke-width": "1.4"},
+    "tip": {"fill": "#75829a"},
+}
+_STYLE = """\
 <style>
-  text {{ font-family: system-ui, "Segoe UI", "DejaVu Sans", sans-serif; fill: #1f2733 }}
-  .t {{ font-size: {TITLE_SIZE}px; font-weight: 600 }}
-  .d {{ font-size: {DETAIL_SIZE}px; fill: #566273 }}
-  .c {{ text-anchor: middle }}
-  .page {{ fill: #ffffff }}
-  .box {{ fill: #f4f6f9; stroke: #97a3b4 }}
-  .frame {{ fill: #f6f8fa; stroke: #97a3b4 }}
-  .odd {{ fill: #eaeef3 }}
-  .lane {{ fill: #7f8ea3; fill-opacity: .12; stroke: none }}
-  .action {{ fill: #dcebff; stroke: #3f7fd6 }}
-  .wait_event {{ stroke: #c98a12 }}
-  .box.wait_event {{ fill: #fff1cf }}
-  .fail {{ fill: #ffe1e1; stroke: #cf3e3e }}
-  .if, .switch {{ stroke: #8b62c9 }}
-  .repeat, .while, .foreach {{ stroke: #2f9461 }}
-  .parallel {{ stroke: #1d8f9e }}
-  .handler {{ stroke: #97a3b4; stroke-dasharray: 4 3 }}
-  .line {{ fill: none; stroke: #75829a; stroke-width: 1.4 }}
-  .tip {{ fill: #75829a }}
-  @media (prefers-color-scheme: dark) {{
-    text {{ fill: #e4e9f1 }}
-    .d {{ fill: #a5b0c0 }}
-    .page {{ fill: #171b22 }}
-    .box {{ fill: #2b333f }}
-    .frame {{ fill: #1b2028 }}
-    .odd {{ fill: #222832 }}
-    .action {{ fill: #1d3558 }}
-    .box.wait_event {{ fill: #473813 }}
-    .fail {{ fill: #4f2224 }}
-  }}
+  @media (prefers-color-scheme: dark) {
+    text { fill: #e4e9f1 }
+    .d { fill: #a5b0c0 }
+    .page { fill: #171b22 }
+    .box { fill: #2b333f }
+    .frame { fill: #1b2028 }
+    .odd { fill: #222832 }
+    .action { fill: #1d3558 }
+    .box.wait_event { fill: #473813 }
+    .fail { fill: #4f2224 }
+  }
 </style>
 """
+_FONTS = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif"
+
+
+@cache
+def _look(classes: str) -> str:
+    """Returns the attributes of an element of these classes."""
+    looks: dict[str, str] = {}
+    for name in (*classes.split(), classes):
+        looks |= _LOOKS.get(name, {})
+    return f'class="{classes}"' + "".join(f' {key}="{value}"' for key, value in looks.items())
 
 
 def render_svg(picture: Picture) -> str:
@@ -68,10 +85,12 @@ def render_svg(picture: Picture) -> str:
     name = _escaped(picture.boxes[0].name)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-        f'viewBox="{-_MARGIN} {-_MARGIN} {width} {height}" role="img" aria-label="{name}">\n',
+        f'viewBox="{-_MARGIN} {-_MARGIN} {width} {height}" font-family="{_FONTS}" '
+        f'role="img" aria-label="{name}">\n',
         f"<title>{name}</title>\n",
         _STYLE,
-        f'<rect class="page" x="{-_MARGIN}" y="{-_MARGIN}" width="{width}" height="{height}"/>\n',
+        f'<rect {_look("page")} x="{-_MARGIN}" y="{-_MARGIN}" '
+        f'width="{width}" height="{height}"/>\n',
     ]
     for number, box in enumerate(picture.boxes):
         _draw_box(parts, box, placed[number])
@@ -84,7 +103,7 @@ def _draw_box(parts: list[str], box: Box, at: Placed) -> None:
     shape = ("frame odd" if at.depth % 2 else "frame") if at.lanes else "box"
     title = _escaped(" · ".join(box.lines))
     parts.append(
-        f'<rect class="{shape} {box.kind}" x="{at.x}" y="{at.y}" width="{at.width}" '
+        f'<rect {_look(f"{shape} {box.kind}")} x="{at.x}" y="{at.y}" width="{at.width}" '
         f'height="{at.height}" rx="{8 if at.lanes else 6}"><title>{title}</title></rect>\n'
     )
     y = at.y + PAD - 4
@@ -111,7 +130,7 @@ def _draw_lane(
     if lane.label:
         handler = " handler" if around.kind in ("sequence", "wait_event") else ""
         parts.append(
-            f'<rect class="lane{handler}" x="{lane.x}" y="{lane.y}" width="{lane.width}" '
+            f'<rect {_look(f"lane{handler}")} x="{lane.x}" y="{lane.y}" width="{lane.width}" '
             f'height="{lane.height}" rx="6"/>\n'
         )
         if lane.first_row and not handler:
@@ -122,7 +141,7 @@ def _draw_lane(
         y = lane.y + lane.head
     if number == 0:
         y += MARK
-        parts.append(f'<circle class="tip" cx="{lane.centre}" cy="{y - MARK // 2}" r="5"/>\n')
+        parts.append(f'<circle {_look("tip")} cx="{lane.centre}" cy="{y - MARK // 2}" r="5"/>\n')
     _draw_boxes(parts, picture, placed, lane, y, ends=number == 0)
 
 
@@ -146,32 +165,32 @@ def _draw_boxes(
         end = y + ARROW
         if goes_on:
             parts.append(_arrow(lane.centre, y, end))
-        parts.append(f'<circle class="line" cx="{lane.centre}" cy="{end + 5}" r="5"/>\n')
-        parts.append(f'<circle class="tip" cx="{lane.centre}" cy="{end + 5}" r="2.5"/>\n')
+        parts.append(f'<circle {_look("line")} cx="{lane.centre}" cy="{end + 5}" r="5"/>\n')
+        parts.append(f'<circle {_look("tip")} cx="{lane.centre}" cy="{end + 5}" r="2.5"/>\n')
 
 
 def _branch(x: int, y: int, to_x: int, to_y: int) -> str:
     """From below the text of a frame to one of its lanes, by way of a line they share."""
     middle = y + 6
-    return f'<path class="line" d="M{x} {y}V{middle}H{to_x}"/>' + _arrow(to_x, middle, to_y)
+    return f'<path {_look("line")} d="M{x} {y}V{middle}H{to_x}"/>' + _arrow(to_x, middle, to_y)
 
 
 def _arrow(x: int, start: int, end: int) -> str:
     return (
-        f'<path class="line" d="M{x} {start}V{end - 5}"/>'
-        f'<path class="tip" d="M{x - 4} {end - 6}h8l-4 6z"/>\n'
+        f'<path {_look("line")} d="M{x} {start}V{end - 5}"/>'
+        f'<path {_look("tip")} d="M{x - 4} {end - 6}h8l-4 6z"/>\n'
     )
 
 
 def _loop_sign(x: int, y: int) -> str:
     return (
-        f'<path class="line" d="M{x + 8} {y + 2}a5 5 0 1 0 2 4"/>'
-        f'<path class="tip" d="M{x + 6} {y - 1}l5 2l-3 4z"/>\n'
+        f'<path {_look("line")} d="M{x + 8} {y + 2}a5 5 0 1 0 2 4"/>'
+        f'<path {_look("tip")} d="M{x + 6} {y - 1}l5 2l-3 4z"/>\n'
     )
 
 
 def _text(classes: str, x: int, y: int, text: str) -> str:
-    return f'<text class="{classes}" x="{x}" y="{y}">{_escaped(text)}</text>\n'
+    return f'<text {_look(classes)} x="{x}" y="{y}">{_escaped(text)}</text>\n'
 
 
 def _escaped(text: str) -> str:

@@ -121,6 +121,32 @@ def test_a_box_is_written_once(render: Callable[[Picture], str]) -> None:
     assert text.count("action after") == 1
 
 
+def test_a_picture_that_mermaid_refuses_says_so_in_a_comment() -> None:
+    text = render_mermaid(picture("set a = 1 " * 600))
+    first, second, third, *_ = text.split("\n")
+    assert re.fullmatch(r"%% \d+ characters and 601 arrows: Mermaid draws 50000 and 500\.", first)
+    assert "maxTextSize and maxEdges" in second
+    assert third == "flowchart TD"
+
+
+def test_a_picture_that_mermaid_draws_has_no_comment() -> None:
+    assert render_mermaid(picture("set a = 1 " * 20)).startswith("flowchart TD\n")
+
+
+def test_svg_has_its_colours_where_no_style_sheet_is_read() -> None:
+    root = ElementTree.fromstring(render_svg(picture("action a = b.c() while var.x { set y = 1 }")))
+    shown = [e for e in root.iter() if e.tag.rpartition("}")[2] in ("rect", "text", "path")]
+    assert shown
+    assert all("fill" in e.attrib for e in shown)
+    assert {e.get("font-size") for e in shown if e.text and e.text.strip()} <= {"13", "11"}
+
+
+def test_the_only_style_sheet_is_for_the_dark() -> None:
+    (style,) = re.findall(r"<style>(.*?)</style>", render_svg(picture("set a = 1")), re.DOTALL)
+    assert style.strip().startswith("@media (prefers-color-scheme: dark) {")
+    assert style.count("@media") == 1
+
+
 @pytest.mark.parametrize("render", RENDERERS)
 @pytest.mark.parametrize(
     "body",

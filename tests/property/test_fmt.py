@@ -6,6 +6,7 @@ between any two of their tokens.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -21,6 +22,8 @@ from dsl.printer import comments_of, format_text
 from dsl.table import load_table
 
 ROOT = Path(__file__).parents[2]
+# `make fuzz` tries more of each.
+EXAMPLES = int(os.environ.get("WFSQL_FUZZ", "50"))
 FILES = sorted(
     path
     for folder in ("examples", "tests/corpus")
@@ -61,6 +64,8 @@ ATTRIBUTES = [
     'description "x"',
 ]
 GAPS = [" "] * 6 + ["\n", "\n\n", "\n\n\n\n", "\t \f", "\n  "]
+# Two signs that would be another one. `>=` is not among them: it ends a type and begins its value.
+JOINED = {"??", "==", "!=", "<=", "//", "--", "${", "||", ".."}
 COMMENTS = [
     " # c\n",
     "  # wf: allow WF220\n",
@@ -169,6 +174,16 @@ class Programs:
             done = end
         return "".join(parts) + text[done:]
 
+    def squeeze(self, text: str) -> str:
+        """Takes out all space between two tokens that are not one without it."""
+        parts, done = [], 0
+        for start, end in _places(text):
+            pair = text[start - 1 : start] + text[end : end + 1]
+            one = pair in JOINED or all(c.isalnum() or c in '_"-' for c in pair)
+            parts.append(text[done:start] + (text[start:end] if one else ""))
+            done = end
+        return "".join(parts) + text[done:]
+
 
 def _places(text: str) -> list[tuple[int, int]]:
     """Where any space may stand: outside of strings, and neither beside a keyword that is a name
@@ -203,26 +218,42 @@ def test_every_file_of_ours_keeps_its_meaning_and_comments(path: Path) -> None:
     _assert_canonical_form_keeps(path.read_text())
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(st.integers(0, 2**32))
 def test_generated_programs_keep_their_meaning(seed: int) -> None:
     _assert_canonical_form_keeps(Programs(seed).program())
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(st.integers(0, 2**32), st.sampled_from([0.0, 0.05, 0.5, 1.0]))
 def test_comments_between_any_two_tokens_are_kept(seed: int, comments: float) -> None:
     programs = Programs(seed)
     _assert_canonical_form_keeps(programs.scatter(programs.program(), comments))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(st.integers(0, 2**32))
+def test_space_that_was_left_out_is_put_in(seed: int) -> None:
+    programs = Programs(seed)
+    text = programs.program()
+    squeezed = programs.squeeze(text)
+    _assert_canonical_form_keeps(squeezed)
+    assert _formatted(squeezed) == _formatted(text)
+
+
+def test_a_sign_that_ends_a_type_and_begins_its_value_is_two() -> None:
+    tight = "workflow w{input{a:list<list<int>>=[[3]]} var b:list<int>=[3]}"
+    shown = "  input { a : list<list<int>> = [[3]] }\n  var b : list<int> = [3]\n"
+    assert _formatted(tight) == f"workflow w {{\n{shown}}}\n"
+
+
+@settings(max_examples=EXAMPLES // 2, deadline=None)
 @given(st.sampled_from(FILES), st.integers(0, 2**32), st.sampled_from([0.0, 0.1, 1.0]))
 def test_comments_anywhere_in_our_files_are_kept(path: Path, seed: int, comments: float) -> None:
     _assert_canonical_form_keeps(Programs(seed).scatter(path.read_text(), comments))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(st.integers(0, 10_000), st.integers(0, 200), st.binary(max_size=3))
 def test_any_text_is_formatted_or_has_findings(start: int, length: int, instead: bytes) -> None:
     text = (ROOT / "tests/corpus/good/every_form.wf").read_bytes()

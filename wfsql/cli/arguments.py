@@ -16,6 +16,8 @@ from wfsql.cli.main import wrong_use
 class Parser(argparse.ArgumentParser):
     """An `ArgumentParser` whose errors end the command like every other wrong use."""
 
+    _width: int | None = 80
+
     def __init__(self, name: str, operands: str, description: str, example: str) -> None:
         """Makes the parser of `wf NAME [OPTIONS] OPERANDS`; `example` is without its label."""
         super().__init__(
@@ -30,6 +32,18 @@ class Parser(argparse.ArgumentParser):
         self._positionals.title = "Arguments"
         self._optionals.title = "Options"
         self.add_argument("-h", "--help", action="help", help="Show this message and exit.")
+
+    def _get_formatter(self) -> argparse.HelpFormatter:
+        """As it is, but that it does not ask for the terminal's width until help is to be shown.
+
+        argparse makes a formatter for every argument that is added, and each imports `shutil`.
+        """
+        return _Formatter(prog=self.prog, width=self._width)
+
+    def format_help(self) -> str:
+        """Returns the help text, as wide as the terminal."""
+        self._width = None
+        return super().format_help()
 
     def error(self, message: str) -> NoReturn:
         """Ends the command with argparse's message in our words."""

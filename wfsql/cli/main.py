@@ -13,10 +13,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from io import TextIOWrapper
 from typing import Any, NoReturn
+
+from dsl.quick_class import dataclass
 
 EXIT_FINE = 0
 EXIT_FAILED = 1

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
 from dsl.plain import UNSAFE, plain
+from dsl.quick_class import dataclass
 
 STATUS_STYLES = {
     "SUCCEEDED": "green",

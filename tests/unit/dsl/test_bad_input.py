@@ -175,6 +175,12 @@ def test_each_broken_statement_gives_one_finding_and_hides_no_other(broken: str)
     assert len(found) == 4, [d.message for d in found]
 
 
+@pytest.mark.parametrize("inside", ['\\\\\\"a\\"', "'\\\"'\\\"", '\\\\"k"', '\\\\\\" } \\"'])
+@pytest.mark.parametrize("quote", ['"', '"""'])
+def test_a_stray_sign_before_a_quoted_key_is_sound(inside: str, quote: str) -> None:
+    check_sound(f"workflow w {{ set a = {quote}x ${{ {inside} }} y{quote} }}")
+
+
 def test_truncation_at_any_offset_is_sound() -> None:
     text = EVERY_FORM.read_text(encoding="utf-8")
     for end in range(0, len(text), 7):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wfsql.cli.files import save
+from wfsql.cli.garbage import uncollected
 from wfsql.cli.main import CommandError, wrong_use
 from wfsql.cli.output import one_line, say, write
 from wfsql.cli.sources import (
@@ -57,8 +58,9 @@ def command(
     """
     if check and output in (None, "-"):
         raise wrong_use("--check compares with a file", "name it with --output")
-    spec = pick_workflow(compile_specs(file, catalog), workflow, file)
-    text = _text(spec, dialect)
+    with uncollected():
+        spec = pick_workflow(compile_specs(file, catalog), workflow, file)
+        text = _text(spec, dialect)
     if check:
         assert output is not None
         return _compare(output, text)

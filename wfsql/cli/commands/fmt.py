@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from wfsql.cli.arguments import Parser
 from wfsql.cli.findings import show_diagnostics
+from wfsql.cli.garbage import uncollected
 from wfsql.cli.main import wrong_use
 from wfsql.cli.output import say
 
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
 def run(arguments: Sequence[str]) -> int:
     """Formats the files named; 1 when one has an error, or with --check would change."""
     options = _parser().parse_args(arguments)
+    with uncollected():
+        return _format(options)
+
+
+def _format(options: argparse.Namespace) -> int:
     if "-" in options.paths:
         if len(options.paths) > 1:
             raise wrong_use("- cannot stand beside other paths", "format them one by one")

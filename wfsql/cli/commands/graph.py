@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from wfsql.cli.arguments import Parser
 from wfsql.cli.findings import count_text, show_diagnostics
+from wfsql.cli.garbage import uncollected
 from wfsql.cli.main import CommandError, wrong_use
 from wfsql.cli.output import say, write
 
@@ -27,12 +28,8 @@ _FORMATS = ("tree", "dot", "mermaid", "svg")
 def run(arguments: Sequence[str]) -> int:
     """Draws the workflow named, or all of a file as trees."""
     options = _parser().parse_args(arguments)
-    parsed = _parse(options.file)
-    workflows = _picked(parsed, options)
-    from compiler.picture.model import draw
-
-    render = _renderer(options.format)
-    text = "\n".join(render(draw(workflow, parsed.source)) for workflow in workflows)
+    with uncollected():
+        text = _drawn(options)
     if options.output is None or options.output == "-":
         write(text)
     else:
@@ -41,6 +38,15 @@ def run(arguments: Sequence[str]) -> int:
 
         save(options.output, text, inputs=files_read(options.file))
     return 0
+
+
+def _drawn(options: argparse.Namespace) -> str:
+    parsed = _parse(options.file)
+    workflows = _picked(parsed, options)
+    from compiler.picture.model import draw
+
+    render = _renderer(options.format)
+    return "\n".join(render(draw(workflow, parsed.source)) for workflow in workflows)
 
 
 def _parser() -> Parser:

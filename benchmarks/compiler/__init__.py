@@ -1,0 +1,1 @@
+"""How long it takes to check a workflow, beside other checkers: `make bench-compiler`."""

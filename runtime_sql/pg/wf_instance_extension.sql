@@ -54,7 +54,8 @@ returns table (
     node_execution_id bigint, workflow_instance_id bigint, workflow_name text,
     instance_status text, node_key text, path text, action_name text, status text,
     attempt_no integer, worker_id text, lease_token bigint, lease_until_utc timestamptz,
-    input_json jsonb, output_schema_json jsonb, execution_scope_id bigint
+    input_json jsonb, output_schema_json jsonb, execution_scope_id bigint,
+    result_codes_json jsonb, sensitive_json jsonb
 )
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
@@ -65,7 +66,8 @@ begin
            case when t.worker_id is not null then 'RUNNING' else e.status end,
            coalesce(t.attempt_no, e.attempt_no), coalesce(t.worker_id, e.worker_id),
            case when t.worker_id is not null then t.lease_token end, t.lease_until,
-           coalesce(t.input_json, e.input_json), r.output_schema_json, i.execution_scope_id
+           coalesce(t.input_json, e.input_json), r.output_schema_json, i.execution_scope_id,
+           r.result_codes_json, r.sensitive_json
       from wf.node_execution e
       join wf.workflow_node n on n.node_id = e.node_id
       join wf.workflow_instance i on i.workflow_instance_id = e.workflow_instance_id

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -26,3 +28,10 @@ def test_no_file_ends_the_transaction_it_is_installed_in(name: str) -> None:
 
 def test_the_worker_api_is_among_the_declared_objects() -> None:
     assert {"sp_worker_request_tasks", "workflow_instance", "v_instance"} <= declared_objects()
+
+
+@pytest.mark.parametrize("dialect", ["pg", "mssql"])
+def test_no_routine_is_written_twice(dialect: Dialect) -> None:
+    text = "".join(read_script(dialect, name) for name in SCRIPTS[dialect])
+    made = re.findall(r"^create or \w+ (?:function|procedure) (wf\.\w+)", text, re.MULTILINE)
+    assert [name for name, count in Counter(made).items() if count > 1] == []

@@ -334,6 +334,8 @@ def test_the_submit_context_of_an_action(connection: Connection, running: int) -
         "input_json": {"plant": "fern", "pots": 3},
         "output_schema_json": None,
         "execution_scope_id": None,
+        "result_codes_json": {"0": "ok", "1": "short", "2": "long"},
+        "sensitive_json": [],
     }
     assert leased["lease_until_utc"] == task["lease_until_utc"]
     drive.submit(connection, task, 0)

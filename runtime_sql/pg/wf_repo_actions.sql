@@ -153,33 +153,3 @@ begin
      order by a.action_name collate "C";
 end
 $$;
-
--- What is needed to judge a result before it is submitted: where the execution stands, and the
--- schema, codes and sensitive fields of the revision that its version froze. No row for an unknown
--- id or a node that is no ACTION.
-create or replace function wf.wf_repo_get_action_submit_context(p_node_execution_id bigint)
-returns table (
-    node_execution_id bigint, workflow_instance_id bigint, workflow_name text, version_no integer,
-    node_key text, path text, node_status text, attempt_no integer, worker_id text,
-    action_name text, revision text, input_json jsonb, output_schema_json jsonb,
-    result_codes_json jsonb, sensitive_json jsonb
-)
-language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
-begin
-    return query
-    select e.node_execution_id, e.workflow_instance_id, d.name, v.version_no, n.node_key,
-           wf.wf_execution_path(e.node_execution_id),
-           case when t.worker_id is not null then 'RUNNING' else e.status end,
-           coalesce(t.attempt_no, e.attempt_no), coalesce(t.worker_id, e.worker_id),
-           n.action_name, n.action_revision, coalesce(t.input_json, e.input_json),
-           r.output_schema_json, r.result_codes_json, r.sensitive_json
-      from wf.node_execution e
-      join wf.workflow_node n on n.node_id = e.node_id
-      join wf.workflow_version v on v.workflow_version_id = n.workflow_version_id
-      join wf.workflow_def d on d.workflow_def_id = v.workflow_def_id
-      join wf.workflow_action_revision r
-        on r.action_name = n.action_name and r.revision = n.action_revision
-      left join wf.task t on t.node_execution_id = e.node_execution_id
-     where e.node_execution_id = p_node_execution_id;
-end
-$$;

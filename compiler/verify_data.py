@@ -275,6 +275,12 @@ class DataVerifier:
                 programs["message"] = fail["message"]
             for name, program in programs.items():
                 yield from self._check_program(program, node.key, name, place)
+            reuse = node.attributes.get("reuse")
+            reads = reuse.get("reads") if isinstance(reuse, dict) else None
+            # Their shape is a matter of the attribute; here it is what they name, in the body.
+            body = next((edge.child for edge in self._tree.edges[node.key]), node.key)
+            for reference in check_program(reads)[1] if isinstance(reads, list) else ():
+                yield from self._check_reference(reference, body, "reuse", place)
 
     def _check_program(self, program: Any, node: str, what: str, place: str) -> Findings:
         problems, references = check_program(program)

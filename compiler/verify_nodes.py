@@ -136,7 +136,11 @@ def _ranges(given: dict[str, Any]) -> Iterator[str]:
     """Numbers fit the columns they go to. What is no integer at all is found elsewhere."""
     if "priority" in given and not is_integer(given["priority"]):
         yield "priority must be an integer"
-    for name, value in given.items():
+    numbers = [*given.items()]
+    for owner in ("retry", "dispatch", "tolerate"):
+        inner = given.get(owner)
+        numbers += inner.items() if isinstance(inner, dict) else ()
+    for name, value in numbers:
         if not is_integer(value):
             continue
         most = MOST_MILLISECONDS if name.endswith("_ms") else MOST_INTEGER

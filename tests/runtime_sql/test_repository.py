@@ -463,22 +463,6 @@ def test_the_schema_is_that_of_the_newest_version(connection: Connection, instan
     assert call(connection, "wf_repo_get_action_schema", "t.none") == []
 
 
-def test_the_context_of_a_submit(connection: Connection, instance: int) -> None:
-    task = drive.claim(connection)
-    assert task is not None
-    (row,) = call(connection, "wf_repo_get_action_submit_context", task["node_execution_id"])
-    assert row["path"] == "flow/a"
-    assert (row["workflow_name"], row["instance_status"], row["status"]) == (
-        "flow",
-        "RUNNING",
-        "RUNNING",
-    )
-    assert (row["worker_id"], row["attempt_no"], row["action_name"]) == ("driver", 1, "t.do")
-    assert (row["input_json"], row["result_codes_json"]["2"]) == ({"x": 1}, "long")
-    root = execution(connection, "flow")
-    assert call(connection, "wf_repo_get_action_submit_context", root) == []
-
-
 # --- the client ---
 
 

@@ -228,6 +228,10 @@ BAD_ATTRIBUTES = [
     ),
     ("a", {"dispatch": {"colour": 1}}, "dispatch has no column colour"),
     ("a", {"dispatch": {}}, "dispatch is an object with at least one column"),
+    ("a", {"dispatch": {"max_deliveries": 2**31}}, "max_deliveries must be at most 2147483647"),
+    ("a", {"timeout_ms": 10**15}, "timeout_ms must be at most 3162240000000"),
+    ("a", {"branch_variable": 1}, "branch_variable must be a text"),
+    ("a", {"priority": "1"}, "priority must be an integer"),
     (
         "a",
         {"dispatch": {"max_concurrent": 0}},

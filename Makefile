@@ -6,7 +6,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test fuzz bench-compiler bench-runner check format clean
+.PHONY: help demo test fuzz bench-compiler bench-engine bench-runner check format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -14,6 +14,7 @@ help:
 	@echo "make test    the whole test suite"
 	@echo "make fuzz    1000 new random programs on both engines, broken graphs, broken texts"
 	@echo "make bench-compiler  time wf check and wf fmt beside other checkers"
+	@echo "make bench-engine    what claim, submit and loops cost as tables grow"
 	@echo "make bench-runner    time the local runner beside other interpreters"
 	@echo "make check   lint, types, layer contracts"
 	@echo "make format  rewrite the Python files in the house format"
@@ -40,6 +41,9 @@ fuzz: $(VENV)/.installed
 
 bench-compiler: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.compiler
+
+bench-engine: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.engine
 
 bench-runner: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.runner

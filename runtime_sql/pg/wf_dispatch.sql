@@ -283,7 +283,8 @@ $$;
 create or replace function wf.sp_release_affinity(
     p_workflow_instance_id bigint, p_affinity_key text
 ) returns table (released_count integer)
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
     v_count integer;
 begin

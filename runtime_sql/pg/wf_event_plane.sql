@@ -288,7 +288,8 @@ create or replace function wf.sp_signal_wait(
     p_event_type text, p_correlation_key text, p_payload_json jsonb default null,
     p_workflow_instance_id bigint default null
 ) returns table (applied_count integer)
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
     v_gates  bigint[] := '{}';
     v_now    timestamptz;
@@ -343,7 +344,8 @@ create or replace function wf.sp_ingest_event(
     p_event_type text, p_source text, p_idempotency_key text, p_payload_json jsonb default null,
     p_correlation_key text default null, p_occurred_at_utc timestamptz default null
 ) returns table (event_id bigint, duplicate boolean, applied_count integer, ignored_count integer)
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
     v_gates bigint[] := '{}';
     v_detail text;

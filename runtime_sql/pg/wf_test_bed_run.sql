@@ -16,7 +16,8 @@ create or replace function wf.sp_test_bed_run_workflow(
     p_workflow_version integer default null
 ) returns table (test_bed_run_id bigint, workflow_instance_id bigint, instance_status text,
                  task_count integer, output_json jsonb, mismatch text)
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+language plpgsql set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
     v_running bigint;

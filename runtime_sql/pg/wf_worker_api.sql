@@ -119,7 +119,8 @@ create or replace function wf.sp_worker_request_task(
     desired_state text, command text, lease_token bigint, lease_until_utc timestamptz,
     deadline_utc timestamptz, path text
 )
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 #variable_conflict use_column
 begin
     return query select * from wf.sp_worker_request_tasks(p_worker_id, p_worker_token, p_capability,
@@ -522,7 +523,8 @@ create or replace function wf.sp_worker_fail_task(
     p_node_execution_id bigint, p_worker_id text, p_worker_token text, p_error_code integer,
     p_error_message text, p_lease_token bigint default null
 ) returns table (accepted boolean, instance_status text, next_ready_count integer, reason text)
-language sql security definer set search_path = pg_catalog, pg_temp as $$
+language sql security definer set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
     select s.accepted, s.instance_status, s.next_ready_count, s.reason
       from wf.sp_worker_submit_result(p_node_execution_id, p_worker_id, p_worker_token,
                case when p_error_code < 0 then p_error_code else -1 end, null, p_lease_token,
@@ -535,7 +537,8 @@ create or replace function wf.sp_worker_heartbeat(
     p_node_execution_id bigint, p_worker_id text, p_worker_token text,
     p_extend_seconds integer default 300, p_lease_token bigint default null
 ) returns table (rows_updated integer, desired_state text, command text)
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
     v_now  timestamptz;
     v_rows integer;
@@ -566,7 +569,8 @@ create or replace function wf.sp_worker_release_task(
     p_node_execution_id bigint, p_worker_id text, p_worker_token text,
     p_lease_token bigint default null
 ) returns table (rows_updated integer)
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
     v_rows integer;
 begin

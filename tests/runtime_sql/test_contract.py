@@ -541,3 +541,16 @@ def test_the_result_code_of_a_running_task_is_not_there(
         10001,
         "ctx.task.b.resultCode is not there",
     )
+
+
+def test_every_call_that_runs_the_engine_is_planned_alike(pg_url: str) -> None:
+    """A plan that one call makes is kept for the session and serves the others, too."""
+    with psycopg.connect(pg_url) as connection:
+        rows = connection.execute(
+            "select p.proname, p.proconfig from pg_proc p"
+            " where p.pronamespace = 'wf'::regnamespace and p.prosecdef"
+            " and p.prosrc ~ 'wf_engine_|wf_submit|wf_apply_due|wf_run_timers|wf_reclaim'"
+        ).fetchall()
+    assert {name for name, _ in rows} >= {"sp_tick", "sp_worker_submit_result"}
+    wanted = {"plan_cache_mode=force_generic_plan", "enable_seqscan=off"}
+    assert [name for name, settings in rows if not wanted <= set(settings)] == []

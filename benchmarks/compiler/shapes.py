@@ -2,8 +2,7 @@
 
 Ten nodes repeat: eight calls in a row, the first given the input and each other what the one before
 it returned, and a condition with one call inside. So a checker has names, types of arguments and
-results, and branches to look at. One chain through all calls would be unfair: miniwdl takes a
-minute of CPU for a thousand. `size` counts nodes and is a multiple of ten.
+results, and branches to look at. `size` counts nodes and is a multiple of ten.
 """
 
 from __future__ import annotations

@@ -134,7 +134,8 @@ def fill(backend: Backend, name: str, ready: int, ended: int) -> None:
 def _copy(backend: Backend, name: str, count: int, status: str) -> None:
     ((instance,),) = backend.execute(
         "select max(i.workflow_instance_id) from wf.workflow_instance i"
-        " join wf.workflow_def d using (workflow_def_id) where d.name = %s and i.status = 'RUNNING'",
+        " join wf.workflow_def d using (workflow_def_id)"
+        " where d.name = %s and i.status = 'RUNNING'",
         name,
     )
     ended = status == "SUCCEEDED"

@@ -6,12 +6,13 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test fuzz bench-compiler bench-engine bench-runner check format clean
+.PHONY: help demo test test-more fuzz bench-compiler bench-engine bench-runner check format clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    compile, deploy and run every example, in PostgreSQL and in process"
 	@echo "make test    the whole test suite"
+	@echo "make test-more  the database tests on PostgreSQL 14 to 18, behind pgbouncer, under plpgsql_check"
 	@echo "make fuzz    1000 new random programs on both engines, broken graphs, broken texts"
 	@echo "make bench-compiler  time wf check and wf fmt beside other checkers"
 	@echo "make bench-engine    what claim, submit and loops cost as tables grow"
@@ -33,6 +34,9 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest -n 2 -q
+
+test-more: $(VENV)/.installed
+	$(BIN)/python tests/more.py
 
 fuzz: $(VENV)/.installed
 	WFSQL_FUZZ=1000 $(BIN)/python -m pytest -q tests/property/test_random_graphs.py \

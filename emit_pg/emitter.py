@@ -2,7 +2,7 @@
 
 Before: a GraphSpec. After: one transaction for `psql` or any driver (no backslash commands):
 
-    begin · settings, lock · rows that are not there yet · notes · publish · commit
+    begin · settings, runtime, lock · rows that are not there yet · notes · publish · commit
 
 A failing statement leaves the transaction aborted, so the commit at the end is then a rollback.
 Run twice, the script inserts nothing: rows of a version are only inserted while it is unpublished.
@@ -32,12 +32,16 @@ DIALECT = Dialect(
     max_rows=None,
 )
 
+NEEDED_RUNTIME = 2
+"""The oldest version of the runtime that has all that a script names."""
+
 # The settings are local, so that nothing of the script stays in a pooled session. Deploys queue for
 # one lock: `on conflict` names one unique index, and a definition has two.
-BEGIN = """\
+BEGIN = f"""\
 begin isolation level read committed;
 set local standard_conforming_strings = on;
 set local client_encoding = 'UTF8';
+select wf.wf_require_runtime(p_version => {NEEDED_RUNTIME});
 select pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('wf.deploy', 0));"""
 
 

@@ -119,6 +119,7 @@ class Node:
 
     timeout_ms: int | None = None
     action: str = ""
+    sensitive: tuple[str, ...] = ()  # JSON pointers to what the trace masks
     priority: int = 0
     delay_ms: int = 0
     retry: Retry | None = None
@@ -201,6 +202,7 @@ def load_graph(spec: GraphSpec) -> Graph:
     _declare_scopes(spec, nodes, root, types)
     for row in spec.nodes:
         _read_attributes(row, nodes[row.key])
+    _name_sensitive(spec, nodes)
     _read_bindings(spec, nodes, types)
     _read_templates(spec, nodes, root)
     unset = frozenset((var.owner, var.name) for var in spec.vars if var.kind == "set")
@@ -266,6 +268,13 @@ def _declare_scopes(
 def _type_of(var: VarRow, types: Mapping[int, TypeNode]) -> TypeNode | None:
     """Returns what a declared variable must be; loop variables and those of R16 have no type."""
     return types[var.type] if var.kind == "var" and var.type is not None else None
+
+
+def _name_sensitive(spec: GraphSpec, nodes: Mapping[str, Node]) -> None:
+    pointers = {action.name: tuple(action.sensitive) for action in spec.actions}
+    for node in nodes.values():
+        if node.type == "ACTION":
+            node.sensitive = pointers.get(node.action, ())
 
 
 def _read_attributes(row: NodeRow, node: Node) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from local_runner.execution import Execution, NodeError
 from local_runner.values import JsonValue, map_strings
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from local_runner.machine import Machine
 
 TRACE_FORMAT = 1
+MASK = "***"
 
 Change = Callable[[JsonValue], JsonValue]
 
@@ -66,13 +67,45 @@ def _row(execution: Execution, hidden: Change) -> dict[str, JsonValue]:
         "status": execution.status,
         "attempts": execution.attempts,
         "result_code": execution.result_code,
-        "input": hidden(execution.input),
-        "output": hidden(execution.output),
+        "input": _masked(hidden(execution.input), execution.node.sensitive, "input"),
+        "output": _masked(hidden(execution.output), execution.node.sensitive, "output"),
         "error": _error(execution.error, hidden),
     }
     if execution.node.opens_scope and execution.parent is not None:
         row["variables"] = hidden(execution.scope.values)
     return row
+
+
+def _masked(value: JsonValue, pointers: tuple[str, ...], part: str) -> JsonValue:
+    """Puts "***" where a pointer of this part leads; `value` is changed in place.
+
+    What no pointer meets stays, and so does None, which stands for no value at all.
+    """
+    if value is None:
+        return None
+    for pointer in pointers:
+        _root, first, *path = (s.replace("~1", "/").replace("~0", "~") for s in pointer.split("/"))
+        if first != part:
+            continue
+        if not path:
+            return MASK
+        holder: Any = value
+        for step in path[:-1]:
+            holder = _inner(holder, step)
+        if _inner(holder, path[-1]) is not _NOTHING:
+            holder[int(path[-1]) if isinstance(holder, list) else path[-1]] = MASK
+    return value
+
+
+_NOTHING = object()
+
+
+def _inner(value: Any, step: str) -> Any:
+    if isinstance(value, dict):
+        return value.get(step, _NOTHING)
+    if isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+        return value[int(step)]
+    return _NOTHING
 
 
 def _error(error: NodeError | None, hidden: Change) -> JsonValue:

@@ -255,20 +255,15 @@ _INSTANCES = """select i.workflow_instance_id, i.workflow_name, i.version_no, i.
     i.created_at, i.started_at, i.ended_at, i.business_key, {output}, i.error_code,
     i.engine_error_code, i.engine_error_message, i.error_node_key, i.error_path
     from wf.v_instance as i"""
-_WITH_OUTPUT = (
-    _INSTANCES.format(output="c.output_json::text")
-    + " left join wf.execution_context as c on c.workflow_instance_id = i.workflow_instance_id"
-)
+_WITH_OUTPUT = _INSTANCES.format(output="i.output_json::text")
 _WITHOUT_OUTPUT = _INSTANCES.format(output="null::text")
 _CREATE = """select workflow_instance_id, workflow_version_id, created
     from wf.wf_repo_create_workflow_instance(%s, %s, %s, %s, %s)"""
 _START = "select instance_status, next_ready_count from wf.sp_start_workflow_instance(%s)"
 # What the compiler made for itself is left out, as in the trace.
 _EXECUTIONS = """select e.path, e.node_type, e.status, e.started_at, e.ended_at, e.worker_id,
-    n.action_name, e.attempt_no, e.result_code, e.engine_error_code, e.engine_error_message
-    from wf.v_node_execution as e
-    join wf.node_execution as x on x.node_execution_id = e.node_execution_id
-    join wf.workflow_node as n on n.node_id = x.node_id"""
+    e.action_name, e.attempt_no, e.result_code, e.engine_error_code, e.engine_error_message
+    from wf.v_node_execution as e"""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -454,7 +449,7 @@ class PostgresClient:
     @_failures_as_values
     def action_capabilities(self) -> dict[str, str]:
         """Returns every action in the database with the capability it asks for."""
-        rows = self._rows("select a.action_name, a.capability from wf.workflow_action as a")
+        rows = self._rows("select a.action_name, a.capability from wf.v_action as a")
         return dict(rows)
 
     @_failures_as_values
@@ -496,13 +491,12 @@ class PostgresClient:
     def inputs(self, workflow: str, version: int | None) -> list[InputRow]:
         """Returns the declared inputs of a version (None: the active one), in their order."""
         rows = self._rows(
-            "select x.name, x.is_required"
-            " from wf.workflow_def as d"
-            " join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id"
-            " join wf.node_scope_default as x on x.workflow_version_id = v.workflow_version_id"
-            " where d.name = %s and v.published_at is not null and x.variable_kind = 'input'"
-            " and case when %s::integer is null then v.is_active else v.version_no = %s end"
-            " order by x.variable_order",
+            "select i.value ->> 'name', (i.value ->> 'required')::boolean"
+            " from wf.v_workflow as w"
+            " cross join jsonb_array_elements(w.inputs_json) with ordinality as i(value, position)"
+            " where w.workflow_name = %s"
+            " and case when %s::integer is null then w.is_active else w.version_no = %s end"
+            " order by i.position",
             workflow,
             version,
             version,
@@ -513,9 +507,10 @@ class PostgresClient:
     def output_names(self, instance_id: int) -> list[str]:
         """Returns the names of the workflow's outputs in the order of their declaration."""
         rows = self._rows(
-            "select o.value ->> 'name' from wf.workflow_instance as i"
-            " join wf.workflow_version as v on v.workflow_version_id = i.workflow_version_id"
-            " cross join jsonb_array_elements(v.outputs_json) with ordinality as o(value, position)"
+            "select o.name from wf.v_instance as i"
+            " join wf.v_workflow as w on w.workflow_name = i.workflow_name"
+            " and w.version_no = i.version_no"
+            " cross join unnest(w.output_names) with ordinality as o(name, position)"
             " where i.workflow_instance_id = %s order by o.position",
             instance_id,
         )
@@ -523,11 +518,18 @@ class PostgresClient:
 
     @_failures_as_values
     def waiting_capabilities(self, instance_id: int) -> list[str]:
-        """Returns what the unclaimed tasks of an instance ask for; empty when a task is in hand."""
+        """Returns what the unclaimed tasks of an instance ask for; empty when a task is in hand.
+
+        Empty also for a login that may not look.
+        """
+        if not self._rows("select 1 where has_table_privilege('wf.v_ready', 'select')"):
+            return []
         rows = self._rows(
-            "select a.capability, t.worker_id from wf.task as t"
-            " join wf.workflow_action as a on a.action_id = t.action_id"
-            " where t.workflow_instance_id = %s and (t.is_claimable or t.worker_id is not null)",
+            "select r.capability, null from wf.v_ready as r"
+            " where r.workflow_instance_id = %s and r.is_due"
+            " union all select l.capability, l.worker_id from wf.v_lease as l"
+            " where l.workflow_instance_id = %s",
+            instance_id,
             instance_id,
         )
         if any(worker is not None for _capability, worker in rows):
@@ -558,7 +560,7 @@ class PostgresClient:
     def executions(self, instance_id: int) -> list[ExecutionRow]:
         rows = self._rows(
             f"{_EXECUTIONS} where e.workflow_instance_id = %s"
-            " and (not n.is_generated or n.is_loop_body) order by e.node_execution_id",
+            " and (not e.is_generated or e.is_loop_body) order by e.node_execution_id",
             instance_id,
         )
         return [ExecutionRow(*row) for row in rows]
@@ -594,9 +596,8 @@ class PostgresClient:
     def event_types(self) -> list[str]:
         """Returns the event types that a deployed workflow waits for or starts on."""
         rows = self._rows(
-            "select n.attributes_json ->> 'event_type' from wf.workflow_node as n"
-            " where n.node_type = 'WAIT_EVENT'"
-            " union select s.event_type from wf.event_subscription as s"
+            "select distinct t.name from wf.v_workflow as w"
+            " cross join unnest(w.event_types) as t(name)"
         )
         return sorted(row[0] for row in rows if row[0] is not None)
 

@@ -23,6 +23,7 @@ ProblemKind = Literal[
     "older_runtime",
     "damaged_runtime",
     "not_allowed",
+    "in_use",
     "server",
 ]
 

@@ -1,36 +1,41 @@
-"""Installs the runtime into a PostgreSQL database and tells which version is there.
+"""Installs, upgrades and removes the runtime in a PostgreSQL database, and tells its version.
 
-Flow: take the advisory lock → read `wf.schema_version` → same version: nothing; newer or older:
-refused; none: execute every file of `SCRIPTS` and write the version row. All of it is one
-transaction, so a failure leaves the database as it was.
+Flow: take the advisory lock → read the version → none: every file of `SCRIPTS`; an older one, when
+upgrading: `upgrade_steps`; this one: nothing; a newer one: refused → write the version row. All of
+it is one transaction, so a failure leaves the database as it was.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from runtime_sql.connection import connect_driver
-from runtime_sql.failures import DAMAGED, NO_RUNTIME, DatabaseProblem, Failure, from_driver_error
-from runtime_sql.scripts import RUNTIME_VERSION, SCRIPTS, read_script
+from runtime_sql.failures import (
+    DAMAGED,
+    NO_RUNTIME,
+    DatabaseProblem,
+    Failure,
+    first_line,
+    from_driver_error,
+)
+from runtime_sql.scripts import (
+    DROP_CODE,
+    RUNTIME_VERSION,
+    declared_objects,
+    install_steps,
+    read_script,
+    upgrade_steps,
+)
 
 if TYPE_CHECKING:
     import psycopg
 
 # "wfsql" as a number; taken for the transaction, so a pooler does no harm.
-_LOCK_KEY = 0x7766_7371_6C
+LOCK_KEY = 0x7766_7371_6C
 
-_CREATES = re.compile(
-    r"^create (?:or replace )?"
-    r"(?:unlogged table|table|view|sequence|type|function|procedure) wf\.(\w+)",
-    re.MULTILINE | re.IGNORECASE,
-)
-_PRESENT = """
-select c.relname::text from pg_catalog.pg_class as c where c.relnamespace = to_regnamespace('wf')
-union
-select p.proname::text from pg_catalog.pg_proc as p where p.pronamespace = to_regnamespace('wf')
-"""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +46,118 @@ class Installed:
     changed: bool
 
 
-def install(url: str) -> Installed | Failure:
-    """Installs the runtime, or does nothing when this version is there already."""
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """What was taken away: the version, None when there was none, and how many instances."""
+
+    version: int | None
+    instances: int
+
+
+def install(url: str, *, roles: bool = True, test: bool = False) -> Installed | Failure:
+    """Installs the runtime, or does nothing when this version is there already.
+
+    Args:
+      roles: make the runtime's roles where they are missing and give everything to wf_owner;
+        without it everything belongs to the login.
+      test: mark the database as one for tests, in which the clock may be moved.
+    """
+
+    def change(connection: psycopg.Connection[Any], version: int | None) -> Installed | Failure:
+        if version == RUNTIME_VERSION:
+            return Installed(version, changed=False)
+        if version is not None:
+            return other_version(version)
+        done = _run(connection, install_steps(), roles)
+        if test:
+            connection.execute("insert into wf.wf_setting values ('test_database', 'true')")
+        return done
+
+    return _in_one_transaction(url, change)
+
+
+def upgrade(url: str, *, roles: bool = True) -> Installed | Failure:
+    """Brings an older runtime up to this version; instances, workers and definitions stay.
+
+    Args:
+      roles: as for `install`; counts for a runtime that has no roles yet.
+    """
+
+    def change(connection: psycopg.Connection[Any], version: int | None) -> Installed | Failure:
+        if version is None:
+            return NO_RUNTIME
+        if version == RUNTIME_VERSION:
+            return Installed(version, changed=False)
+        if version > RUNTIME_VERSION:
+            return other_version(version)
+        return _run(connection, upgrade_steps(version), roles)
+
+    return _in_one_transaction(url, change)
+
+
+def uninstall(url: str, *, delete_data: bool = False) -> Removed | Failure:
+    """Removes schema wf with all that the runtime put there. Roles stay: other databases use them.
+
+    What others made in schema wf, or made to depend on it, is never dropped: then it is refused.
+
+    Args:
+      delete_data: also when there are instances; without it such a database is refused.
+    """
+
+    def change(connection: psycopg.Connection[Any], version: int | None) -> Removed | Failure:
+        if version is None:
+            return Removed(None, 0)
+        if version > RUNTIME_VERSION:
+            return other_version(version)
+        connection.execute(_BE_THE_OWNER)
+        count = _one(connection, "select count(*) from wf.workflow_instance")
+        if count and not delete_data:
+            return DatabaseProblem(
+                "in_use",
+                f"the database holds {count} instances",
+                "add --delete-data to remove them with the runtime",
+            )
+        connection.execute(read_script("pg", DROP_CODE).encode())
+        tables = _one(connection, _TABLES, list(declared_objects()))
+        connection.execute(f"drop table {tables}".encode())
+        connection.execute("drop schema wf")
+        return Removed(version, count)
+
+    return _in_one_transaction(url, change)
+
+
+# What login may act as wf_owner need not have its rights without asking for them.
+_BE_THE_OWNER = """
+do $$
+begin
+    if (select n.nspowner::regrole::text from pg_catalog.pg_namespace n where n.nspname = 'wf')
+        = 'wf_owner'
+    then
+        set local role wf_owner;
+    end if;
+end
+$$"""
+_TABLES = """
+select string_agg(c.oid::regclass::text, ', ') from pg_catalog.pg_class as c
+ where c.relnamespace = 'wf'::regnamespace and c.relkind in ('r', 'p')
+   and c.relname = any (%s)
+"""
+
+
+def _run(connection: psycopg.Connection[Any], files: Sequence[str], roles: bool) -> Installed:
+    # Routines name each other across files, so their bodies are looked at when all are there.
+    connection.execute("set local check_function_bodies = off")
+    if not roles:
+        connection.execute("set local wf.roles = 'none'")
+    for name in files:
+        connection.execute(read_script("pg", name).encode())
+    connection.execute("insert into wf.schema_version (version) values (%s)", (RUNTIME_VERSION,))
+    return Installed(RUNTIME_VERSION, changed=True)
+
+
+def _in_one_transaction(
+    url: str, change: Callable[[psycopg.Connection[Any], int | None], T | Failure]
+) -> T | Failure:
     import psycopg
 
     connection = connect_driver(url)
@@ -51,28 +166,33 @@ def install(url: str) -> Installed | Failure:
     with connection:
         try:
             with connection.transaction():
-                return _install(connection)
+                connection.execute("select pg_advisory_xact_lock(%s)", (LOCK_KEY,))
+                return change(connection, read_version(connection))
         except psycopg.Error as error:
-            failure = from_driver_error(error)
+            failure = _refusal(error) or from_driver_error(error)
             # An object that the scripts miss while they run is a fault of the scripts.
             if failure is None or failure == DAMAGED:
                 raise
             return failure
 
 
-def _install(connection: psycopg.Connection[Any]) -> Installed | Failure:
-    connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK_KEY,))
-    version = read_version(connection)
-    if version == RUNTIME_VERSION:
-        return Installed(version, changed=False)
-    if version is not None:
-        return _other_version(version)
-    # Routines name each other across files, so their bodies are looked at when all are there.
-    connection.execute("set local check_function_bodies = off")
-    for name in SCRIPTS["pg"]:
-        connection.execute(read_script("pg", name).encode())
-    connection.execute("insert into wf.schema_version (version) values (%s)", (RUNTIME_VERSION,))
-    return Installed(RUNTIME_VERSION, changed=True)
+def _refusal(error: psycopg.Error) -> DatabaseProblem | None:
+    """Returns what the scripts themselves refuse, with their own hint."""
+    if error.sqlstate == "42501":
+        hint = error.diag.message_hint or "use a login that has the rights for it"
+        return DatabaseProblem("not_allowed", first_line(error), hint)
+    if error.sqlstate == "2BP01":
+        return DatabaseProblem(
+            "in_use",
+            f"something that is not the runtime's depends on it: {first_line(error)}",
+            "drop it first, and make it anew afterwards",
+        )
+    return None
+
+
+def _one(connection: psycopg.Connection[Any], query: str, *arguments: object) -> Any:
+    row = connection.execute(query.encode(), arguments).fetchone()
+    return None if row is None else row[0]
 
 
 def installed_version(url: str) -> int | Failure | None:
@@ -92,37 +212,18 @@ def installed_version(url: str) -> int | Failure | None:
             return failure
 
 
-def declared_objects() -> frozenset[str]:
-    """Returns the names of the tables, views, sequences and routines that the scripts make."""
-    text = "\n".join(read_script("pg", name) for name in SCRIPTS["pg"])
-    return frozenset(_CREATES.findall(text))
-
-
-def missing_objects(url: str) -> tuple[str, ...] | Failure:
-    """Returns the names of the runtime's objects that a database does not have, sorted."""
-    import psycopg
-
-    connection = connect_driver(url)
-    if isinstance(connection, DatabaseProblem):
-        return connection
-    with connection:
-        try:
-            rows = connection.execute(_PRESENT).fetchall()
-        except psycopg.Error as error:
-            failure = from_driver_error(error)
-            if failure is None:
-                raise
-            return failure
-    return tuple(sorted(declared_objects() - {row[0] for row in rows}))
-
-
 def read_version(connection: psycopg.Connection[Any]) -> int | None:
-    """Returns the newest version row, None when the table is not there."""
-    found = connection.execute("select to_regclass('wf.schema_version') is not null").fetchone()
-    if found is None or not found[0]:
-        return None
-    row = connection.execute("select max(v.version) from wf.schema_version as v").fetchone()
-    return None if row is None else row[0]
+    """Returns the runtime's version, None when there is none. Any of the roles may ask."""
+    if _one(connection, "select to_regprocedure('wf.wf_runtime_version()') is not null"):
+        return _as_version(_one(connection, "select wf.wf_runtime_version()"))
+    # Version 1 had a table only.
+    if _one(connection, "select to_regclass('wf.schema_version') is not null"):
+        return _as_version(_one(connection, "select max(v.version) from wf.schema_version as v"))
+    return None
+
+
+def _as_version(value: Any) -> int | None:
+    return None if value is None else int(value)
 
 
 def check_version(connection: psycopg.Connection[Any]) -> Failure | None:
@@ -138,10 +239,11 @@ def check_version(connection: psycopg.Connection[Any]) -> Failure | None:
         return failure
     if version is None:
         return NO_RUNTIME
-    return None if version == RUNTIME_VERSION else _other_version(version)
+    return None if version == RUNTIME_VERSION else other_version(version)
 
 
-def _other_version(version: int) -> DatabaseProblem:
+def other_version(version: int) -> DatabaseProblem:
+    """Returns what to say of a runtime whose version is not this program's."""
     if version > RUNTIME_VERSION:
         return DatabaseProblem(
             "newer_runtime",
@@ -152,5 +254,5 @@ def _other_version(version: int) -> DatabaseProblem:
     return DatabaseProblem(
         "older_runtime",
         f"the database has runtime version {version}, older than this program's {RUNTIME_VERSION}",
-        "use the wfsql that installed it, or a new database",
+        'run "wf db upgrade --url …"',
     )

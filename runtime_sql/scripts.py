@@ -1,22 +1,35 @@
 """The order in which the runtime's SQL files are executed, per dialect.
 
-Both trees use the same file names. A file that is no part of the runtime but ships with it (a
-seed, a demonstration graph) is named in `NOT_INSTALLED`, so that no file is forgotten: a test
-compares these lists with the folders.
+Both trees use the same file names. An upgrade replaces all code and migrates the tables. A file
+that is no part of the runtime but ships with it (a seed, a demonstration graph) is named in
+`NOT_INSTALLED`, so that no file is forgotten: a test compares these lists with the folders.
 """
 
 from __future__ import annotations
 
+import re
 from importlib.resources import files
 from typing import Literal
 
 Dialect = Literal["pg", "mssql"]
 
-RUNTIME_VERSION = 1
+RUNTIME_VERSION = 2
 """Rises by one with every change of the runtime's SQL that is released."""
+
+MIGRATIONS: dict[int, str] = {1: "migrations/001_to_002.sql"}
+"""By the version that it starts from: what an upgrade to the next one does to tables and rows."""
+
+DROP_CODE = "migrations/drop_code.sql"
+"""What an upgrade begins with; then come migrations, then all scripts but `TABLE_SCRIPTS`."""
+
+TABLE_SCRIPTS: frozenset[str] = frozenset(
+    {"01_definition_tables.sql", "02_runtime_tables.sql", "wf_test_bed_schema.sql"}
+)
+"""The only files that make what an upgrade must keep."""
 
 SCRIPTS: dict[Dialect, tuple[str, ...]] = {
     "pg": (
+        "00_roles.sql",
         "01_definition_tables.sql",
         "02_runtime_tables.sql",
         "03_engine_core.sql",
@@ -52,6 +65,8 @@ SCRIPTS: dict[Dialect, tuple[str, ...]] = {
         "wf_test_bed_schema.sql",
         "wf_test_bed_worker.sql",
         "wf_test_bed_run.sql",
+        "wf_settings.sql",
+        "wf_operator_views.sql",
         "99_permissions.sql",
     ),
     "mssql": (
@@ -74,6 +89,32 @@ NOT_INSTALLED: frozenset[str] = frozenset(
         "wf_mc_two_group_test_seed.sql",
     }
 )
+
+
+_CREATES = re.compile(
+    r"^create (?:or replace )?"
+    r"(?:unlogged table|table|view|sequence|type|function|procedure) wf\.(\w+)",
+    re.MULTILINE | re.IGNORECASE,
+)
+
+
+def declared_objects() -> frozenset[str]:
+    """Returns the names of the tables, views, sequences and routines that the scripts make."""
+    text = "\n".join(read_script("pg", name) for name in SCRIPTS["pg"])
+    return frozenset(_CREATES.findall(text))
+
+
+def install_steps() -> tuple[str, ...]:
+    """Returns the files of a new installation in PostgreSQL, in their order."""
+    return SCRIPTS["pg"]
+
+
+def upgrade_steps(version: int) -> tuple[str, ...]:
+    """Returns the files that bring a runtime of an older version up to this one."""
+    roles, *others = SCRIPTS["pg"]
+    code = [name for name in others if name not in TABLE_SCRIPTS]
+    migrations = [MIGRATIONS[older] for older in range(version, RUNTIME_VERSION)]
+    return (roles, DROP_CODE, *migrations, *code)
 
 
 def read_script(dialect: Dialect, name: str) -> str:

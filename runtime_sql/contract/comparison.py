@@ -20,6 +20,7 @@ from runtime_sql.contract.model import (
     RoutineEntry,
     Schema,
 )
+from runtime_sql.scripts import declared_objects
 
 PUBLIC_PREFIXES = ("sp_", "wf_repo_")
 PUBLIC_VIEW_PREFIX = "v_"
@@ -43,7 +44,8 @@ def compare(contract: Contract, found: Schema) -> tuple[Difference, ...]:
         *_missing(contract, found),
         *_unlisted(contract, found),
         *_planned(contract, found),
-        *_open_to_public(found),
+        *_rights(contract, found),
+        *_faults(contract, found),
     ]
     for routine in contract.routines:
         differences += _compare_routine(contract, routine, found.routines.get(routine.name, ()))
@@ -85,10 +87,25 @@ def _planned(contract: Contract, found: Schema) -> Iterator[Difference]:
             yield Difference("changed", planned.name, text)
 
 
-def _open_to_public(found: Schema) -> Iterator[Difference]:
-    for name in found.open_to_public:
-        text = f"{found.routines[name][0].kind} {name}: may be executed by PUBLIC"
-        yield Difference("changed", name, text)
+def _rights(contract: Contract, found: Schema) -> Iterator[Difference]:
+    """Says which role may do more, or less, than the contract gives it."""
+    granted = contract.rights() if found.uses_roles else {}
+    for role, name in sorted({*granted, *found.rights}):
+        if name not in found.routines and name not in found.relations:
+            continue
+        should = granted.get((role, name), frozenset())
+        may = found.rights.get((role, name), frozenset())
+        for word in sorted(should ^ may):
+            text = f"{name}: {role} {'lacks' if word in should else 'must not have'} {word}"
+            yield Difference("changed", name, text)
+
+
+def _faults(contract: Contract, found: Schema) -> Iterator[Difference]:
+    """What people put into schema wf themselves may belong to anybody."""
+    ours = contract.names() | declared_objects() | {"wf"}
+    for name, text in found.faults:
+        if name in ours:
+            yield Difference("changed", name, text)
 
 
 def _compare_routine(

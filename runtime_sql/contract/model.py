@@ -26,6 +26,8 @@ GROUPS = (
     "view",
 )
 ROWS = ("none", "one", "zero_or_one", "many")
+ROLES = ("wf_author", "wf_gateway", "wf_operator", "wf_reader")
+"""Those that get rights; wf_owner has them all."""
 ENGINE_CODES = range(10001, 10019)
 API_CODES = range(20001, 20011)
 
@@ -76,11 +78,18 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """What schema wf holds. A name may stand for several routines (overloads)."""
+    """What schema wf holds. A name may stand for several routines (overloads).
+
+    `rights`: by role and object, the words that were granted (execute, select, insert …), PUBLIC
+    among the roles. `uses_roles`: false where everything belongs to the installing login. `faults`:
+    what only a catalogue can tell, as lines by object.
+    """
 
     routines: Mapping[str, tuple[Routine, ...]]
     relations: Mapping[str, Relation]
-    open_to_public: frozenset[str] = frozenset()
+    rights: Mapping[tuple[str, str], frozenset[str]] = field(default_factory=dict)
+    uses_roles: bool = False
+    faults: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +102,22 @@ class RoutineEntry:
     returns: str | None
     rows: str
     errors: tuple[int, ...]
+    roles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class RelationEntry:
-    """`only_in`: columns that one dialect needs and the other does not have."""
+    """`only_in`: columns that one dialect needs and the other does not have.
+
+    `roles` read a view; those of a table read it and add rows.
+    """
 
     name: str
     group: str
     kind: str
     columns: tuple[Field, ...]
     only_in: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    roles: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +140,14 @@ class Contract:
     def names(self) -> frozenset[str]:
         """Returns the name of every object that must exist."""
         return frozenset([r.name for r in self.routines] + [r.name for r in self.relations])
+
+    def rights(self) -> dict[tuple[str, str], frozenset[str]]:
+        """Returns what each role must be granted, by role and object; nothing else may be."""
+        wanted = {(role, r.name): frozenset({"execute"}) for r in self.routines for role in r.roles}
+        for relation in self.relations:
+            words = {"select"} if relation.kind == "view" else {"select", "insert"}
+            wanted |= {(role, relation.name): frozenset(words) for role in relation.roles}
+        return wanted
 
     def sql_type(self, word: str | None, dialect: Dialect) -> str | None:
         return None if word is None else self.types[word][dialect]
@@ -181,7 +203,7 @@ def _place(entry: Any) -> str:
 
 
 def _routine(entry: Any) -> RoutineEntry:
-    required = ("name", "group", "kind", "parameters", "rows", "errors")
+    required = ("name", "group", "kind", "roles", "parameters", "rows", "errors")
     _check_keys(_place(entry), entry, required, ("columns", "returns"))
     return RoutineEntry(
         name=entry["name"],
@@ -192,6 +214,7 @@ def _routine(entry: Any) -> RoutineEntry:
         returns=entry.get("returns"),
         rows=entry["rows"],
         errors=tuple(entry["errors"]),
+        roles=tuple(entry["roles"]),
     )
 
 
@@ -209,13 +232,15 @@ def _sql_literal(value: Any) -> str:
 
 
 def _relation(entry: Any, kind: str) -> RelationEntry:
-    _check_keys(_place(entry), entry, ("name", "group", "columns"), ("only_in",))
+    required = ("name", "group", "columns", *(["roles"] if kind == "view" else []))
+    _check_keys(_place(entry), entry, required, ("only_in", "roles"))
     return RelationEntry(
         name=entry["name"],
         group=entry["group"],
         kind=kind,
         columns=tuple(_column(kind, *item) for item in entry["columns"].items()),
         only_in={key: tuple(names) for key, names in entry.get("only_in", {}).items()},
+        roles=tuple(entry.get("roles", ())),
     )
 
 
@@ -240,6 +265,12 @@ def _check(contract: Contract) -> None:
         _check_keys(f"type {word}", sql, get_args(Dialect))
     for relation in contract.relations:
         _check_words(contract, relation.name, relation.group, relation.columns)
+    for name, roles in [(e.name, e.roles) for e in contract.routines] + [
+        (e.name, e.roles) for e in contract.relations
+    ]:
+        strange = sorted(set(roles) - set(ROLES))
+        if strange:
+            raise ContractError(f"{name}: there is no role {', '.join(strange)}")
     for routine in contract.routines:
         _check_routine(contract, routine)
 

@@ -22,9 +22,11 @@ _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _PG_BODY = re.compile(r"\$(\w*)\$.*?\$\1\$", re.DOTALL)
 _TABLE = re.compile(r"\bcreate (?:unlogged )?table wf\.(\w+)\s*\(", re.IGNORECASE)
 _VIEW = re.compile(
-    r"\bcreate (?:or (?:replace|alter) )?view wf\.(\w+)\s+as\s+select\s(.*?)\sfrom\s",
-    re.IGNORECASE | re.DOTALL,
+    r"\bcreate (?:or (?:replace|alter) )?view wf\.(\w+)\s+as\s(.*?);", re.IGNORECASE | re.DOTALL
 )
+_SELECTED = re.compile(r"\bselect\s(.*?)\sfrom\s", re.IGNORECASE | re.DOTALL)
+_STRING = re.compile(r"'(?:[^']|'')*'")
+_INNERMOST = re.compile(r"\([^()]*\)")
 _ROUTINE = re.compile(
     r"\bcreate (?:or (?:replace|alter) )?(function|procedure) wf\.(\w+)", re.IGNORECASE
 )
@@ -43,6 +45,11 @@ _PG_PARAMETER = re.compile(
 _MSSQL_PARAMETER = re.compile(
     r"@(\w+)\s+(?:as\s+)?([\w.]+(?:\s*\([^)]*\))?)(?:\s*=\s*(\S+))?(\s+out(?:put)?)?(?:\s+readonly)?",
     re.IGNORECASE,
+)
+_GRANT = re.compile(
+    r"\bgrant\s+(execute|select|insert)\s*(?:\([^)]*\)\s*)?on\s+(?:function\s+)?(wf\..*?)\s+"
+    r"to\s+(.*?);",
+    re.IGNORECASE | re.DOTALL,
 )
 _OTHER_NAMES = {
     "timestamp with time zone": "timestamptz",
@@ -74,12 +81,25 @@ def read_tree(dialect: Dialect) -> Schema:
 def read_text(text: str, dialect: Dialect) -> Schema:
     """Returns what a text of SQL declares."""
     text = _COMMENT.sub("", text)
+    rights = _rights(text)
     if dialect == "pg":
         text = _PG_BODY.sub("$$", text)
     routines: dict[str, tuple[Routine, ...]] = {}
     for name, routine in _routines(text, dialect):
         routines[name] = (*routines.get(name, ()), routine)
-    return Schema(routines, {**dict(_tables(text, dialect)), **dict(_views(text))})
+    relations = {**dict(_tables(text, dialect)), **dict(_views(text))}
+    return Schema(routines, relations, rights, uses_roles=dialect == "pg")
+
+
+def _rights(text: str) -> dict[tuple[str, str], frozenset[str]]:
+    """Returns what is granted, in a block too. The grants of a version's server are not read."""
+    rights: dict[tuple[str, str], frozenset[str]] = {}
+    for word, names, roles in _GRANT.findall(text):
+        for name in re.findall(r"wf\.(\w+)", names):
+            for role in re.findall(r"\w+", roles):
+                key = role, name.lower()
+                rights[key] = rights.get(key, frozenset()) | {word.lower()}
+    return rights
 
 
 def _tables(text: str, dialect: Dialect) -> Iterator[tuple[str, Relation]]:
@@ -118,7 +138,13 @@ def _column(item: str, dialect: Dialect) -> Field:
 
 
 def _views(text: str) -> Iterator[tuple[str, Relation]]:
-    for name, selected in _VIEW.findall(text):
+    for name, query in _VIEW.findall(_STRING.sub("''", text)):
+        # Without what stands in parentheses, the first select is the one that names the columns.
+        plain, count = _INNERMOST.subn(" ", query)
+        while count:
+            plain, count = _INNERMOST.subn(" ", plain)
+        found = _SELECTED.search(plain)
+        selected = "" if found is None else found[1]
         names = [re.findall(r"\w+", item)[-1] for item in _split(selected)]
         yield name, Relation("view", tuple(Field(column, None) for column in names))
 

@@ -99,23 +99,22 @@ GO
 
 if xact_state() <> 1 throw 70003, N'the deploy failed before this batch', 1;
 
-insert into wf.workflow_node (workflow_version_id, node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
-select v.workflow_version_id, r.node_key, r.node_order, r.node_type, r.is_generated, r.action_name, r.action_revision, r.attributes_json
+insert into wf.workflow_node (workflow_version_id, node_key, node_type, is_generated, action_name, action_revision, attributes_json)
+select v.workflow_version_id, r.node_key, r.node_type, r.is_generated, r.action_name, r.action_revision, r.attributes_json
 from (values
-  (N'flat_demo', 0, N'SEQUENCE', 0, null, null, N'{}'),
-  (N'foreach_1', 1, N'FOREACH', 0, null, null, N'{"item":"count","parallel":1}'),
-  (N'foreach_1.body', 2, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'reserve', 3, N'ACTION', 0, N'stock.reserve', N'cbe85931cc4417b08384b82029997abf64eff6f95f6e8d9e1b19baff7ddb87c8', N'{}'),
-  (N'if_1', 4, N'IF', 0, null, null, N'{"condition":[["ctx","task",["reserve","resultCode"]],["lit",1],["eq"]]}'),
-  (N'if_1.then', 5, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'more', 6, N'ACTION', 0, N'stock.order-more', N'0204ac3d169e0b08f451f01cc2ad058d4363d9d9c8b49d3aefa484ae0f4ca02a', N'{}'),
-  (N'pack', 7, N'ACTION', 0, N'parcel.pack', N'26096d405d161c0c4fb6bcc8eaca9ea1942f45c7745ab2c83f555e833ac23d10', N'{}'),
-  (N'send', 8, N'ACTION', 0, N'parcel.send', N'abc89b074f08895fbd13f794aaafad7aed539178239f898b107173f69f8da77b', N'{"retry":{"limit":3,"backoff_ms":60000,"factor_hundredths":100,"max_ms":3600000,"jitter":false,"on":["any"]}}')
-) as r(node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
+  (N'flat_demo', N'SEQUENCE', 0, null, null, N'{}'),
+  (N'foreach_1', N'FOREACH', 0, null, null, N'{"item":"count","parallel":1}'),
+  (N'foreach_1.body', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'reserve', N'ACTION', 0, N'stock.reserve', N'cbe85931cc4417b08384b82029997abf64eff6f95f6e8d9e1b19baff7ddb87c8', N'{}'),
+  (N'if_1', N'IF', 0, null, null, N'{"condition":[["ctx","task",["reserve","resultCode"]],["lit",1],["eq"]]}'),
+  (N'if_1.then', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'more', N'ACTION', 0, N'stock.order-more', N'0204ac3d169e0b08f451f01cc2ad058d4363d9d9c8b49d3aefa484ae0f4ca02a', N'{}'),
+  (N'pack', N'ACTION', 0, N'parcel.pack', N'26096d405d161c0c4fb6bcc8eaca9ea1942f45c7745ab2c83f555e833ac23d10', N'{}'),
+  (N'send', N'ACTION', 0, N'parcel.send', N'abc89b074f08895fbd13f794aaafad7aed539178239f898b107173f69f8da77b', N'{"retry":{"limit":3,"backoff_ms":60000,"factor_hundredths":100,"max_ms":3600000,"jitter":false,"on":["any"]}}')
+) as r(node_key, node_type, is_generated, action_name, action_revision, attributes_json)
 join wf.workflow_def as d on d.name = N'flat_demo'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'00448dd3aca941d96d87e5ccdf9c72a026e0f59b62b9cc46e983e4624bc794de'
-where v.published_at is null
-order by r.node_order;
+where v.published_at is null;
 GO
 
 if xact_state() <> 1 throw 70003, N'the deploy failed before this batch', 1;

@@ -101,38 +101,37 @@ GO
 
 if xact_state() <> 1 throw 70003, N'the deploy failed before this batch', 1;
 
-insert into wf.workflow_node (workflow_version_id, node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
-select v.workflow_version_id, r.node_key, r.node_order, r.node_type, r.is_generated, r.action_name, r.action_revision, r.attributes_json
+insert into wf.workflow_node (workflow_version_id, node_key, node_type, is_generated, action_name, action_revision, attributes_json)
+select v.workflow_version_id, r.node_key, r.node_type, r.is_generated, r.action_name, r.action_revision, r.attributes_json
 from (values
-  (N'tree_demo', 0, N'SEQUENCE', 0, null, null, N'{}'),
-  (N'parallel_1', 1, N'PARALLEL', 0, null, null, N'{}'),
-  (N'inside', 2, N'SEQUENCE', 0, null, null, N'{}'),
-  (N'inside.foreach_1', 3, N'FOREACH', 0, null, null, N'{"item":"floor","parallel":2}'),
-  (N'inside.foreach_1.body', 4, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'inside.foreach_2', 5, N'FOREACH', 0, null, null, N'{"item":"place","parallel":0}'),
-  (N'inside.foreach_2.body', 6, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'read', 7, N'ACTION', 0, N'sensor.read', N'f2182e62bec1139b3e687b89e2169de99d256e330a4b31fa3b927b9aa20c9549', N'{}'),
-  (N'outside', 8, N'SEQUENCE', 0, null, null, N'{}'),
-  (N'garden', 9, N'ACTION', 0, N'sensor.read', N'f2182e62bec1139b3e687b89e2169de99d256e330a4b31fa3b927b9aa20c9549', N'{}'),
-  (N'outside.switch_1', 10, N'SWITCH', 0, null, null, N'{"subject":[["ctx","task",["garden","resultCode"]]]}'),
-  (N'outside.switch_1.case_0', 11, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'reset', 12, N'ACTION', 0, N'sensor.reset', N'608da7548237360ca891b561025b6acf4415f8de741456a7d9ff76ce94f85a6d', N'{}'),
-  (N'outside.switch_1.default', 13, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'outside.sleep_1', 14, N'SEQUENCE', 0, null, null, N'{"sleep_ms":60000}'),
-  (N'foreach_1', 15, N'FOREACH', 0, null, null, N'{"item":"floor_readings","parallel":1}'),
-  (N'foreach_1.body', 16, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'foreach_2', 17, N'FOREACH', 0, null, null, N'{"item":"reading","parallel":1}'),
-  (N'foreach_2.body', 18, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'set_1', 19, N'SEQUENCE', 0, null, null, N'{}'),
-  (N'if_1', 20, N'IF', 0, null, null, N'{"condition":[["var","reading","foreach_2.body",[]],["lit",15],["lt"]]}'),
-  (N'if_1.then', 21, N'SEQUENCE', 1, null, null, N'{}'),
-  (N'set_2', 22, N'SEQUENCE', 0, null, null, N'{}'),
-  (N'report', 23, N'ACTION', 0, N'house.report', N'7a3b9f87f432ec2f2035dbc34f1c59311fcc4decc258303e0bef9f62a273e55f', N'{}')
-) as r(node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
+  (N'tree_demo', N'SEQUENCE', 0, null, null, N'{}'),
+  (N'parallel_1', N'PARALLEL', 0, null, null, N'{}'),
+  (N'inside', N'SEQUENCE', 0, null, null, N'{}'),
+  (N'inside.foreach_1', N'FOREACH', 0, null, null, N'{"item":"floor","parallel":2}'),
+  (N'inside.foreach_1.body', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'inside.foreach_2', N'FOREACH', 0, null, null, N'{"item":"place","parallel":0}'),
+  (N'inside.foreach_2.body', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'read', N'ACTION', 0, N'sensor.read', N'f2182e62bec1139b3e687b89e2169de99d256e330a4b31fa3b927b9aa20c9549', N'{}'),
+  (N'outside', N'SEQUENCE', 0, null, null, N'{}'),
+  (N'garden', N'ACTION', 0, N'sensor.read', N'f2182e62bec1139b3e687b89e2169de99d256e330a4b31fa3b927b9aa20c9549', N'{}'),
+  (N'outside.switch_1', N'SWITCH', 0, null, null, N'{"subject":[["ctx","task",["garden","resultCode"]]]}'),
+  (N'outside.switch_1.case_0', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'reset', N'ACTION', 0, N'sensor.reset', N'608da7548237360ca891b561025b6acf4415f8de741456a7d9ff76ce94f85a6d', N'{}'),
+  (N'outside.switch_1.default', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'outside.sleep_1', N'SEQUENCE', 0, null, null, N'{"sleep_ms":60000}'),
+  (N'foreach_1', N'FOREACH', 0, null, null, N'{"item":"floor_readings","parallel":1}'),
+  (N'foreach_1.body', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'foreach_2', N'FOREACH', 0, null, null, N'{"item":"reading","parallel":1}'),
+  (N'foreach_2.body', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'set_1', N'SEQUENCE', 0, null, null, N'{}'),
+  (N'if_1', N'IF', 0, null, null, N'{"condition":[["var","reading","foreach_2.body",[]],["lit",15],["lt"]]}'),
+  (N'if_1.then', N'SEQUENCE', 1, null, null, N'{}'),
+  (N'set_2', N'SEQUENCE', 0, null, null, N'{}'),
+  (N'report', N'ACTION', 0, N'house.report', N'7a3b9f87f432ec2f2035dbc34f1c59311fcc4decc258303e0bef9f62a273e55f', N'{}')
+) as r(node_key, node_type, is_generated, action_name, action_revision, attributes_json)
 join wf.workflow_def as d on d.name = N'tree_demo'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'604b71973852473a213dbcaa58270622225fa12136c40f2a3bcd583108eb1376'
-where v.published_at is null
-order by r.node_order;
+where v.published_at is null;
 GO
 
 if xact_state() <> 1 throw 70003, N'the deploy failed before this batch', 1;

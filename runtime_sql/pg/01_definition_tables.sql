@@ -6,8 +6,6 @@
 -- same in every database. Rows of a published version never change (trigger below); publishing is
 -- what sets workflow_version.published_at.
 
-create schema if not exists wf;
-
 -- The time of one call: wf.wf_now() is the only clock the engine reads. A test moves it by the
 -- row `now` of wf.wf_setting; the file 03_engine_core.sql holds the function.
 create table wf.wf_setting (

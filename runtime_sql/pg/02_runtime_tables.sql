@@ -162,12 +162,6 @@ create index ix_task_instance on wf.task (workflow_instance_id);
 alter table wf.task set (autovacuum_vacuum_scale_factor = 0.0, autovacuum_vacuum_threshold = 2000,
                          autovacuum_vacuum_cost_delay = 0);
 
-create view wf.task_lease as
-select t.node_execution_id, t.workflow_instance_id, t.action_id, t.worker_id, t.lease_token,
-       t.lease_until, t.claimed_at, t.attempt_no
-  from wf.task t
- where t.worker_id is not null;
-
 -- Actions that are limited over all workers (max_concurrent, rate_per_minute). A claim of such an
 -- action holds this row, so that two claims never spend the same room; it is updated, not only
 -- locked, so that a claim under REPEATABLE READ that counted too early is refused.

@@ -44,9 +44,9 @@ create type wf.agenda_step as (
 );
 
 -- The only clock of the engine: UTC, whole milliseconds. A row `now` in wf.wf_setting, which only
--- the owner can write, moves it in tests.
+-- the owner can write and only in a test database, moves it. Views call it with their reader's rights.
 create or replace function wf.wf_now() returns timestamptz
-language sql stable set search_path = pg_catalog, pg_temp as $$
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
     select date_trunc('milliseconds', coalesce(
         (select s.value::timestamptz from wf.wf_setting s where s.name = 'now'),
         clock_timestamp()))

@@ -1,12 +1,12 @@
--- Paths, the trace document (semantics §11), the views that people read. Twin: mssql/07_trace.sql
+-- Paths, the trace document (semantics §11). Twin: mssql/07_trace.sql
 --
 -- Everything here reads; nothing locks. Paths are worked out, never stored (R9): an execution's
 -- path is its parent's and its node's key, a loop body's is its loop's with the iteration, another
 -- generated node's is its parent's.
 
--- The path of an execution.
+-- The path of an execution. Views call it with the rights of who reads them.
 create or replace function wf.wf_execution_path(p_execution_id bigint) returns text
-language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 declare
     v_execution_id bigint := p_execution_id;
     v_row          record;
@@ -43,6 +43,37 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
                                     '"$instance_id"', 'g')::jsonb end
 $$;
 
+-- A value in which what an action calls sensitive is "***". p_pointers: JSON pointers that begin with
+-- /input or /output; p_part says which of the two p_value is. What a pointer does not meet stays, and
+-- so does a null that stands for no value at all.
+create or replace function wf.wf_mask_sensitive(p_value jsonb, p_pointers jsonb, p_part text)
+returns jsonb
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+declare
+    v_value   jsonb := p_value;
+    v_pointer text;
+    v_path    text[];
+begin
+    if p_value is null or p_pointers is null or p_value = 'null' then
+        return p_value;
+    end if;
+    for v_pointer in select e.value from jsonb_array_elements_text(p_pointers) e(value) loop
+        continue when split_part(v_pointer, '/', 2) <> p_part;
+        v_path := array(select replace(replace(u.step, '~1', '/'), '~0', '~')
+                          from unnest((string_to_array(v_pointer, '/'))[3:])
+                               with ordinality u(step, position)
+                         order by u.position);
+        if cardinality(v_path) = 0 then
+            return '"***"';
+        end if;
+        if v_value #> v_path is not null then
+            v_value := jsonb_set(v_value, v_path, '"***"', false);
+        end if;
+    end loop;
+    return v_value;
+end
+$$;
+
 -- An error as the trace writes it; null when there is none. p_execution_id: where it arose. Engine
 -- errors hold no data, so only the message of a `fail` or an action can be the instance's id.
 create or replace function wf.wf_trace_error(
@@ -77,7 +108,7 @@ end
 $$;
 
 -- The rows of a trace: every execution but generated ones that are no loop body, in pre-order by
--- child order, then iteration.
+-- child order, then iteration. Sensitive parts of inputs and outputs are masked, whoever asks.
 create or replace function wf.wf_trace_nodes(p_workflow_instance_id bigint) returns jsonb
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 begin
@@ -116,8 +147,12 @@ begin
                                         then coalesce(k.attempt_no, e.attempt_no) else 1 end,
                        'result_code', e.result_code,
                        'input', case when t.node_type = 'ACTION' then wf.wf_mask_instance_id(
-                           coalesce(k.input_json, e.input_json), p_workflow_instance_id) end,
-                       'output', wf.wf_mask_instance_id(e.output_json, p_workflow_instance_id),
+                           wf.wf_mask_sensitive(coalesce(k.input_json, e.input_json),
+                                                r.sensitive_json, 'input'),
+                           p_workflow_instance_id) end,
+                       'output', wf.wf_mask_instance_id(
+                           wf.wf_mask_sensitive(e.output_json, r.sensitive_json, 'output'),
+                           p_workflow_instance_id),
                        'error', case when e.status = 'FAILED' then wf.wf_trace_error(
                            p_workflow_instance_id, e.result_code, e.engine_error_code,
                            e.engine_error_message,
@@ -130,13 +165,16 @@ begin
           join wf.node_execution e on e.node_execution_id = t.node_execution_id
           left join wf.task k on k.node_execution_id = t.node_execution_id
           left join wf.scope s on s.scope_id = t.node_execution_id
+          left join wf.workflow_node n on n.node_id = t.node_id
+          left join wf.workflow_action_revision r
+            on r.action_name = n.action_name and r.revision = n.action_revision
          where not t.is_hidden), '[]');
 end
 $$;
 
 -- The trace document, which two engines agree on as JSON; null for an unknown instance.
 create or replace function wf.wf_trace_instance(p_workflow_instance_id bigint) returns jsonb
-language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 begin
     return (
         select jsonb_build_object(
@@ -157,34 +195,6 @@ begin
          where i.workflow_instance_id = p_workflow_instance_id);
 end
 $$;
-
--- One row per instance.
-create or replace view wf.v_instance as
-select i.workflow_instance_id, d.name as workflow_name, w.version_no, i.status, i.business_key,
-       i.created_at, i.started_at, i.ended_at, i.error_code, i.engine_error_code,
-       i.engine_error_message, n.node_key as error_node_key,
-       wf.wf_execution_path(i.error_execution_id) as error_path
-  from wf.workflow_instance i
-  join wf.workflow_def d on d.workflow_def_id = i.workflow_def_id
-  join wf.workflow_version w on w.workflow_version_id = i.workflow_version_id
-  left join wf.node_execution e on e.node_execution_id = i.error_execution_id
-  left join wf.workflow_node n on n.node_id = e.node_id;
-
--- One row per execution, with its path. READY and RUNNING of an ACTION are read from its task.
-create or replace view wf.v_node_execution as
-select e.node_execution_id, e.workflow_instance_id,
-       wf.wf_execution_path(e.node_execution_id) as path,
-       n.node_key, n.node_type, e.iteration_no,
-       case when t.node_execution_id is null then e.status
-            when t.worker_id is null then 'READY'
-            else 'RUNNING' end as status,
-       coalesce(t.attempt_no, e.attempt_no) as attempt_no,
-       e.result_code, e.engine_error_code, e.engine_error_message,
-       coalesce(t.worker_id, e.worker_id) as worker_id,
-       e.created_at, coalesce(e.started_at, t.claimed_at) as started_at, e.ended_at
-  from wf.node_execution e
-  join wf.workflow_node n on n.node_id = e.node_id
-  left join wf.task t on t.node_execution_id = e.node_execution_id;
 
 -- One instance with its output; no row for an unknown id.
 create or replace function wf.wf_repo_get_workflow_instance(p_workflow_instance_id bigint)

@@ -6,6 +6,7 @@
 begin isolation level read committed;
 set local standard_conforming_strings = on;
 set local client_encoding = 'UTF8';
+select wf.wf_require_runtime(p_version => 2);
 select pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('wf.deploy', 0));
 
 insert into wf.workflow_def (name)
@@ -65,24 +66,23 @@ join wf.workflow_def as d on d.name = 'mc_two_groups'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '59d69de0c6586d660a7e7ebaf27e5009831bcb78d64bf35f07fd5a10bb158d59'
 where v.published_at is null;
 
-insert into wf.workflow_node (workflow_version_id, node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
-select v.workflow_version_id, r.node_key, cast(r.node_order as int), r.node_type, cast(r.is_generated as boolean), r.action_name, r.action_revision, cast(r.attributes_json as jsonb)
+insert into wf.workflow_node (workflow_version_id, node_key, node_type, is_generated, action_name, action_revision, attributes_json)
+select v.workflow_version_id, r.node_key, r.node_type, cast(r.is_generated as boolean), r.action_name, r.action_revision, cast(r.attributes_json as jsonb)
 from (values
-  ('mc_two_groups', 0, 'SEQUENCE', false, null, null, '{}'),
-  ('parallel_1', 1, 'PARALLEL', false, null, null, '{}'),
-  ('group_left', 2, 'SEQUENCE', false, null, null, '{}'),
-  ('group_left.foreach_1', 3, 'FOREACH', false, null, null, '{"item":"number","parallel":0}'),
-  ('group_left.foreach_1.body', 4, 'SEQUENCE', true, null, null, '{}'),
-  ('left', 5, 'ACTION', false, 'count.left', '388313e92df27571d5eb4f510802d0f75f4ec42a7e39f360b269aa0b5e549e5b', '{"priority":2,"dispatch":{"max_per_worker":1}}'),
-  ('group_right', 6, 'SEQUENCE', false, null, null, '{}'),
-  ('group_right.foreach_1', 7, 'FOREACH', false, null, null, '{"item":"number","parallel":1}'),
-  ('group_right.foreach_1.body', 8, 'SEQUENCE', true, null, null, '{}'),
-  ('right', 9, 'ACTION', false, 'count.right', '3edad96e002f6f5f788396ae00d4c313c5b070b49e9156d7b82144c925d57961', '{"retry":{"limit":2,"backoff_ms":1000,"factor_hundredths":100,"max_ms":3600000,"jitter":false,"on":[-5]},"dispatch":{"prefer_previous_worker":true}}')
-) as r(node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
+  ('mc_two_groups', 'SEQUENCE', false, null, null, '{}'),
+  ('parallel_1', 'PARALLEL', false, null, null, '{}'),
+  ('group_left', 'SEQUENCE', false, null, null, '{}'),
+  ('group_left.foreach_1', 'FOREACH', false, null, null, '{"item":"number","parallel":0}'),
+  ('group_left.foreach_1.body', 'SEQUENCE', true, null, null, '{}'),
+  ('left', 'ACTION', false, 'count.left', '388313e92df27571d5eb4f510802d0f75f4ec42a7e39f360b269aa0b5e549e5b', '{"priority":2,"dispatch":{"max_per_worker":1}}'),
+  ('group_right', 'SEQUENCE', false, null, null, '{}'),
+  ('group_right.foreach_1', 'FOREACH', false, null, null, '{"item":"number","parallel":1}'),
+  ('group_right.foreach_1.body', 'SEQUENCE', true, null, null, '{}'),
+  ('right', 'ACTION', false, 'count.right', '3edad96e002f6f5f788396ae00d4c313c5b070b49e9156d7b82144c925d57961', '{"retry":{"limit":2,"backoff_ms":1000,"factor_hundredths":100,"max_ms":3600000,"jitter":false,"on":[-5]},"dispatch":{"prefer_previous_worker":true}}')
+) as r(node_key, node_type, is_generated, action_name, action_revision, attributes_json)
 join wf.workflow_def as d on d.name = 'mc_two_groups'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '59d69de0c6586d660a7e7ebaf27e5009831bcb78d64bf35f07fd5a10bb158d59'
-where v.published_at is null
-order by r.node_order;
+where v.published_at is null;
 
 insert into wf.workflow_edge (workflow_version_id, parent_key, child_key, branch_kind, child_order, case_value)
 select v.workflow_version_id, r.parent_key, r.child_key, r.branch_kind, cast(r.child_order as int), cast(r.case_value as jsonb)

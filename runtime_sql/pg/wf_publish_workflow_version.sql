@@ -1,8 +1,9 @@
 -- Publishing a version: the last step of every deploy. Twin: mssql/wf_publish_workflow_version.sql
 
--- Refuses rows for a version that is published already (R3).
+-- Refuses rows for a version that is published already (R3). Triggers run with the owner's rights, so
+-- that an author needs none for what they read and raise.
 create or replace function wf.wf_refuse_published() returns trigger
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
     if exists (select 1 from wf.workflow_version v
                 where v.workflow_version_id = new.workflow_version_id
@@ -16,7 +17,7 @@ $$;
 -- Refuses a name that differs from another only in case (R19): on a case-insensitive SQL Server the
 -- two would be one. Deploys follow one another, so none slips in between.
 create or replace function wf.wf_refuse_folded_name() returns trigger
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     v_other text;
 begin

@@ -6,6 +6,7 @@
 begin isolation level read committed;
 set local standard_conforming_strings = on;
 set local client_encoding = 'UTF8';
+select wf.wf_require_runtime(p_version => 2);
 select pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('wf.deploy', 0));
 
 insert into wf.workflow_def (name)
@@ -65,24 +66,23 @@ join wf.workflow_def as d on d.name = 'two_groups'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '3f9ec0e50edd7974b9d080d164acdf90617055f639002934858003d4aca550ad'
 where v.published_at is null;
 
-insert into wf.workflow_node (workflow_version_id, node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
-select v.workflow_version_id, r.node_key, cast(r.node_order as int), r.node_type, cast(r.is_generated as boolean), r.action_name, r.action_revision, cast(r.attributes_json as jsonb)
+insert into wf.workflow_node (workflow_version_id, node_key, node_type, is_generated, action_name, action_revision, attributes_json)
+select v.workflow_version_id, r.node_key, r.node_type, cast(r.is_generated as boolean), r.action_name, r.action_revision, cast(r.attributes_json as jsonb)
 from (values
-  ('two_groups', 0, 'SEQUENCE', false, null, null, '{}'),
-  ('parallel_1', 1, 'PARALLEL', false, null, null, '{}'),
-  ('group_left', 2, 'SEQUENCE', false, null, null, '{}'),
-  ('group_left.foreach_1', 3, 'FOREACH', false, null, null, '{"item":"number","parallel":0}'),
-  ('group_left.foreach_1.body', 4, 'SEQUENCE', true, null, null, '{}'),
-  ('left', 5, 'ACTION', false, 'count.left', '388313e92df27571d5eb4f510802d0f75f4ec42a7e39f360b269aa0b5e549e5b', '{}'),
-  ('group_right', 6, 'SEQUENCE', false, null, null, '{}'),
-  ('group_right.foreach_1', 7, 'FOREACH', false, null, null, '{"item":"number","parallel":0}'),
-  ('group_right.foreach_1.body', 8, 'SEQUENCE', true, null, null, '{}'),
-  ('right', 9, 'ACTION', false, 'count.right', '3edad96e002f6f5f788396ae00d4c313c5b070b49e9156d7b82144c925d57961', '{}')
-) as r(node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
+  ('two_groups', 'SEQUENCE', false, null, null, '{}'),
+  ('parallel_1', 'PARALLEL', false, null, null, '{}'),
+  ('group_left', 'SEQUENCE', false, null, null, '{}'),
+  ('group_left.foreach_1', 'FOREACH', false, null, null, '{"item":"number","parallel":0}'),
+  ('group_left.foreach_1.body', 'SEQUENCE', true, null, null, '{}'),
+  ('left', 'ACTION', false, 'count.left', '388313e92df27571d5eb4f510802d0f75f4ec42a7e39f360b269aa0b5e549e5b', '{}'),
+  ('group_right', 'SEQUENCE', false, null, null, '{}'),
+  ('group_right.foreach_1', 'FOREACH', false, null, null, '{"item":"number","parallel":0}'),
+  ('group_right.foreach_1.body', 'SEQUENCE', true, null, null, '{}'),
+  ('right', 'ACTION', false, 'count.right', '3edad96e002f6f5f788396ae00d4c313c5b070b49e9156d7b82144c925d57961', '{}')
+) as r(node_key, node_type, is_generated, action_name, action_revision, attributes_json)
 join wf.workflow_def as d on d.name = 'two_groups'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '3f9ec0e50edd7974b9d080d164acdf90617055f639002934858003d4aca550ad'
-where v.published_at is null
-order by r.node_order;
+where v.published_at is null;
 
 insert into wf.workflow_edge (workflow_version_id, parent_key, child_key, branch_kind, child_order, case_value)
 select v.workflow_version_id, r.parent_key, r.child_key, r.branch_kind, cast(r.child_order as int), cast(r.case_value as jsonb)

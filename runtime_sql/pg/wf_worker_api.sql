@@ -7,7 +7,7 @@
 -- The digest is compared whole, so no prefix leaks.
 create or replace function wf.wf_worker_authenticate(p_worker_id text, p_worker_token text)
 returns void
-language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 begin
     if p_worker_id is null or p_worker_token is null or not exists (
         select 1 from wf.worker_token t

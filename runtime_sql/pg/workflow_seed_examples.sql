@@ -6,6 +6,7 @@
 begin isolation level read committed;
 set local standard_conforming_strings = on;
 set local client_encoding = 'UTF8';
+select wf.wf_require_runtime(p_version => 2);
 select pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('wf.deploy', 0));
 
 insert into wf.workflow_def (name)
@@ -68,23 +69,22 @@ join wf.workflow_def as d on d.name = 'flat_demo'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '00448dd3aca941d96d87e5ccdf9c72a026e0f59b62b9cc46e983e4624bc794de'
 where v.published_at is null;
 
-insert into wf.workflow_node (workflow_version_id, node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
-select v.workflow_version_id, r.node_key, cast(r.node_order as int), r.node_type, cast(r.is_generated as boolean), r.action_name, r.action_revision, cast(r.attributes_json as jsonb)
+insert into wf.workflow_node (workflow_version_id, node_key, node_type, is_generated, action_name, action_revision, attributes_json)
+select v.workflow_version_id, r.node_key, r.node_type, cast(r.is_generated as boolean), r.action_name, r.action_revision, cast(r.attributes_json as jsonb)
 from (values
-  ('flat_demo', 0, 'SEQUENCE', false, null, null, '{}'),
-  ('foreach_1', 1, 'FOREACH', false, null, null, '{"item":"count","parallel":1}'),
-  ('foreach_1.body', 2, 'SEQUENCE', true, null, null, '{}'),
-  ('reserve', 3, 'ACTION', false, 'stock.reserve', 'cbe85931cc4417b08384b82029997abf64eff6f95f6e8d9e1b19baff7ddb87c8', '{}'),
-  ('if_1', 4, 'IF', false, null, null, '{"condition":[["ctx","task",["reserve","resultCode"]],["lit",1],["eq"]]}'),
-  ('if_1.then', 5, 'SEQUENCE', true, null, null, '{}'),
-  ('more', 6, 'ACTION', false, 'stock.order-more', '0204ac3d169e0b08f451f01cc2ad058d4363d9d9c8b49d3aefa484ae0f4ca02a', '{}'),
-  ('pack', 7, 'ACTION', false, 'parcel.pack', '26096d405d161c0c4fb6bcc8eaca9ea1942f45c7745ab2c83f555e833ac23d10', '{}'),
-  ('send', 8, 'ACTION', false, 'parcel.send', 'abc89b074f08895fbd13f794aaafad7aed539178239f898b107173f69f8da77b', '{"retry":{"limit":3,"backoff_ms":60000,"factor_hundredths":100,"max_ms":3600000,"jitter":false,"on":["any"]}}')
-) as r(node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
+  ('flat_demo', 'SEQUENCE', false, null, null, '{}'),
+  ('foreach_1', 'FOREACH', false, null, null, '{"item":"count","parallel":1}'),
+  ('foreach_1.body', 'SEQUENCE', true, null, null, '{}'),
+  ('reserve', 'ACTION', false, 'stock.reserve', 'cbe85931cc4417b08384b82029997abf64eff6f95f6e8d9e1b19baff7ddb87c8', '{}'),
+  ('if_1', 'IF', false, null, null, '{"condition":[["ctx","task",["reserve","resultCode"]],["lit",1],["eq"]]}'),
+  ('if_1.then', 'SEQUENCE', true, null, null, '{}'),
+  ('more', 'ACTION', false, 'stock.order-more', '0204ac3d169e0b08f451f01cc2ad058d4363d9d9c8b49d3aefa484ae0f4ca02a', '{}'),
+  ('pack', 'ACTION', false, 'parcel.pack', '26096d405d161c0c4fb6bcc8eaca9ea1942f45c7745ab2c83f555e833ac23d10', '{}'),
+  ('send', 'ACTION', false, 'parcel.send', 'abc89b074f08895fbd13f794aaafad7aed539178239f898b107173f69f8da77b', '{"retry":{"limit":3,"backoff_ms":60000,"factor_hundredths":100,"max_ms":3600000,"jitter":false,"on":["any"]}}')
+) as r(node_key, node_type, is_generated, action_name, action_revision, attributes_json)
 join wf.workflow_def as d on d.name = 'flat_demo'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '00448dd3aca941d96d87e5ccdf9c72a026e0f59b62b9cc46e983e4624bc794de'
-where v.published_at is null
-order by r.node_order;
+where v.published_at is null;
 
 insert into wf.workflow_edge (workflow_version_id, parent_key, child_key, branch_kind, child_order, case_value)
 select v.workflow_version_id, r.parent_key, r.child_key, r.branch_kind, cast(r.child_order as int), cast(r.case_value as jsonb)

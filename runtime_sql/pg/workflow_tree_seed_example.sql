@@ -6,6 +6,7 @@
 begin isolation level read committed;
 set local standard_conforming_strings = on;
 set local client_encoding = 'UTF8';
+select wf.wf_require_runtime(p_version => 2);
 select pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('wf.deploy', 0));
 
 insert into wf.workflow_def (name)
@@ -70,38 +71,37 @@ join wf.workflow_def as d on d.name = 'tree_demo'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '604b71973852473a213dbcaa58270622225fa12136c40f2a3bcd583108eb1376'
 where v.published_at is null;
 
-insert into wf.workflow_node (workflow_version_id, node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
-select v.workflow_version_id, r.node_key, cast(r.node_order as int), r.node_type, cast(r.is_generated as boolean), r.action_name, r.action_revision, cast(r.attributes_json as jsonb)
+insert into wf.workflow_node (workflow_version_id, node_key, node_type, is_generated, action_name, action_revision, attributes_json)
+select v.workflow_version_id, r.node_key, r.node_type, cast(r.is_generated as boolean), r.action_name, r.action_revision, cast(r.attributes_json as jsonb)
 from (values
-  ('tree_demo', 0, 'SEQUENCE', false, null, null, '{}'),
-  ('parallel_1', 1, 'PARALLEL', false, null, null, '{}'),
-  ('inside', 2, 'SEQUENCE', false, null, null, '{}'),
-  ('inside.foreach_1', 3, 'FOREACH', false, null, null, '{"item":"floor","parallel":2}'),
-  ('inside.foreach_1.body', 4, 'SEQUENCE', true, null, null, '{}'),
-  ('inside.foreach_2', 5, 'FOREACH', false, null, null, '{"item":"place","parallel":0}'),
-  ('inside.foreach_2.body', 6, 'SEQUENCE', true, null, null, '{}'),
-  ('read', 7, 'ACTION', false, 'sensor.read', 'f2182e62bec1139b3e687b89e2169de99d256e330a4b31fa3b927b9aa20c9549', '{}'),
-  ('outside', 8, 'SEQUENCE', false, null, null, '{}'),
-  ('garden', 9, 'ACTION', false, 'sensor.read', 'f2182e62bec1139b3e687b89e2169de99d256e330a4b31fa3b927b9aa20c9549', '{}'),
-  ('outside.switch_1', 10, 'SWITCH', false, null, null, '{"subject":[["ctx","task",["garden","resultCode"]]]}'),
-  ('outside.switch_1.case_0', 11, 'SEQUENCE', true, null, null, '{}'),
-  ('reset', 12, 'ACTION', false, 'sensor.reset', '608da7548237360ca891b561025b6acf4415f8de741456a7d9ff76ce94f85a6d', '{}'),
-  ('outside.switch_1.default', 13, 'SEQUENCE', true, null, null, '{}'),
-  ('outside.sleep_1', 14, 'SEQUENCE', false, null, null, '{"sleep_ms":60000}'),
-  ('foreach_1', 15, 'FOREACH', false, null, null, '{"item":"floor_readings","parallel":1}'),
-  ('foreach_1.body', 16, 'SEQUENCE', true, null, null, '{}'),
-  ('foreach_2', 17, 'FOREACH', false, null, null, '{"item":"reading","parallel":1}'),
-  ('foreach_2.body', 18, 'SEQUENCE', true, null, null, '{}'),
-  ('set_1', 19, 'SEQUENCE', false, null, null, '{}'),
-  ('if_1', 20, 'IF', false, null, null, '{"condition":[["var","reading","foreach_2.body",[]],["lit",15],["lt"]]}'),
-  ('if_1.then', 21, 'SEQUENCE', true, null, null, '{}'),
-  ('set_2', 22, 'SEQUENCE', false, null, null, '{}'),
-  ('report', 23, 'ACTION', false, 'house.report', '7a3b9f87f432ec2f2035dbc34f1c59311fcc4decc258303e0bef9f62a273e55f', '{}')
-) as r(node_key, node_order, node_type, is_generated, action_name, action_revision, attributes_json)
+  ('tree_demo', 'SEQUENCE', false, null, null, '{}'),
+  ('parallel_1', 'PARALLEL', false, null, null, '{}'),
+  ('inside', 'SEQUENCE', false, null, null, '{}'),
+  ('inside.foreach_1', 'FOREACH', false, null, null, '{"item":"floor","parallel":2}'),
+  ('inside.foreach_1.body', 'SEQUENCE', true, null, null, '{}'),
+  ('inside.foreach_2', 'FOREACH', false, null, null, '{"item":"place","parallel":0}'),
+  ('inside.foreach_2.body', 'SEQUENCE', true, null, null, '{}'),
+  ('read', 'ACTION', false, 'sensor.read', 'f2182e62bec1139b3e687b89e2169de99d256e330a4b31fa3b927b9aa20c9549', '{}'),
+  ('outside', 'SEQUENCE', false, null, null, '{}'),
+  ('garden', 'ACTION', false, 'sensor.read', 'f2182e62bec1139b3e687b89e2169de99d256e330a4b31fa3b927b9aa20c9549', '{}'),
+  ('outside.switch_1', 'SWITCH', false, null, null, '{"subject":[["ctx","task",["garden","resultCode"]]]}'),
+  ('outside.switch_1.case_0', 'SEQUENCE', true, null, null, '{}'),
+  ('reset', 'ACTION', false, 'sensor.reset', '608da7548237360ca891b561025b6acf4415f8de741456a7d9ff76ce94f85a6d', '{}'),
+  ('outside.switch_1.default', 'SEQUENCE', true, null, null, '{}'),
+  ('outside.sleep_1', 'SEQUENCE', false, null, null, '{"sleep_ms":60000}'),
+  ('foreach_1', 'FOREACH', false, null, null, '{"item":"floor_readings","parallel":1}'),
+  ('foreach_1.body', 'SEQUENCE', true, null, null, '{}'),
+  ('foreach_2', 'FOREACH', false, null, null, '{"item":"reading","parallel":1}'),
+  ('foreach_2.body', 'SEQUENCE', true, null, null, '{}'),
+  ('set_1', 'SEQUENCE', false, null, null, '{}'),
+  ('if_1', 'IF', false, null, null, '{"condition":[["var","reading","foreach_2.body",[]],["lit",15],["lt"]]}'),
+  ('if_1.then', 'SEQUENCE', true, null, null, '{}'),
+  ('set_2', 'SEQUENCE', false, null, null, '{}'),
+  ('report', 'ACTION', false, 'house.report', '7a3b9f87f432ec2f2035dbc34f1c59311fcc4decc258303e0bef9f62a273e55f', '{}')
+) as r(node_key, node_type, is_generated, action_name, action_revision, attributes_json)
 join wf.workflow_def as d on d.name = 'tree_demo'
 join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '604b71973852473a213dbcaa58270622225fa12136c40f2a3bcd583108eb1376'
-where v.published_at is null
-order by r.node_order;
+where v.published_at is null;
 
 insert into wf.workflow_edge (workflow_version_id, parent_key, child_key, branch_kind, child_order, case_value)
 select v.workflow_version_id, r.parent_key, r.child_key, r.branch_kind, cast(r.child_order as int), cast(r.case_value as jsonb)

@@ -18,7 +18,7 @@ def change(url: str, statement: str) -> None:
 def test_a_fresh_database_fits(wf: Wf, pg_url: str) -> None:
     done = wf("db", "verify", "--url", pg_url)
     assert (done.code, done.out) == (0, "")
-    assert done.err == "runtime version 1, nothing missing, nothing changed\n"
+    assert done.err == "runtime version 2, nothing missing, nothing changed\n"
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_a_fresh_database_fits(wf: Wf, pg_url: str) -> None:
         ),
         (
             "grant execute on function wf.sp_tick() to public",
-            "function sp_tick: may be executed by PUBLIC",
+            "sp_tick: PUBLIC must not have execute",
         ),
     ],
 )

@@ -77,7 +77,7 @@ def test_a_failing_install_leaves_nothing(
     from runtime_sql import installer
 
     def broken(_dialect: str, name: str) -> str:
-        return "create schema wf; create table wf.t (a int);" if name < "02" else "select 1/0;"
+        return "create schema wf; create table wf.t (a int);" if name < "01" else "select 1/0;"
 
     monkeypatch.setattr(installer, "read_script", broken)
     with pytest.raises(psycopg.errors.DivisionByZero):

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime_sql.installer import declared_objects
-from runtime_sql.scripts import NOT_INSTALLED, SCRIPTS, Dialect, read_script
+from runtime_sql.scripts import NOT_INSTALLED, SCRIPTS, Dialect, declared_objects, read_script
 
 ROOT = Path(__file__).parents[2]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -34,11 +35,19 @@ def background(call: Callable[[], T]) -> Any:
 def wait_until_blocked(
     observer: psycopg.Connection[Any], blocked: psycopg.Connection[Any], future: Future[Any]
 ) -> None:
-    """Returns once the session waits for a lock; fails if its call ends first."""
+    """Returns once the session waits for a lock; fails if its call ends first.
+
+    Behind a pooler nobody knows which backend a session has; then any one of the database counts.
+    """
     deadline = time.monotonic() + PATIENCE_SECONDS
-    pid = blocked.info.backend_pid
+    pid = None if "WF_PGBOUNCER" in os.environ else blocked.info.backend_pid
     while time.monotonic() < deadline:
-        row = observer.execute("select cardinality(pg_blocking_pids(%s)) > 0", (pid,)).fetchone()
+        row = observer.execute(
+            "select coalesce(bool_or(cardinality(pg_blocking_pids(a.pid)) > 0), false)"
+            " from pg_stat_activity a"
+            " where a.datname = current_database() and a.pid = coalesce(%s, a.pid)",
+            (pid,),
+        ).fetchone()
         if row == (True,):
             return
         if future.done():

@@ -222,6 +222,7 @@ def test_a_deleted_workflow_leaves_no_row_but_actions_events_and_the_audit(
         "event_delivery",
         "event_route",
         "schema_version",
+        "wf_setting",
         "worker",
         "worker_capability",
         "worker_presence",

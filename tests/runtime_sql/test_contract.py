@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from runtime_sql.contract.model import (
     FILE,
     Contract,
     ContractError,
+    Planned,
     Schema,
     load_contract,
     read_contract,
@@ -39,6 +41,11 @@ def contract() -> Contract:
 
 def lines(differences: tuple[Difference, ...]) -> list[str]:
     return [str(difference) for difference in differences]
+
+
+def shape(connection: psycopg.Connection[Any]) -> Schema:
+    """What a database holds, leaving out rights and owners, which a new object has not yet."""
+    return replace(read_catalogue(connection), rights={}, uses_roles=False, faults=())
 
 
 def new_lines(before: tuple[Difference, ...], after: tuple[Difference, ...]) -> list[str]:
@@ -133,10 +140,6 @@ CHANGES = {
         "create materialized view wf.v_new as select 1 as one",
         ["materialized view v_new: not in the contract"],
     ),
-    "an object that was planned": (
-        "create view wf.v_ready as select 1 as one",
-        ["view v_ready: exists, but the contract has it as planned"],
-    ),
     "an overload": (
         new_function("sp_tick", "p_limit integer"),
         ["function sp_tick: exists 2 times with other parameters"],
@@ -196,10 +199,6 @@ CHANGES = {
         " language sql as 'select 1'; revoke all on all routines in schema wf from public",
         ["procedure sp_set_worker_state: must be a function"],
     ),
-    "a right of PUBLIC": (
-        "grant execute on function wf.sp_tick() to public",
-        ["function sp_tick: may be executed by PUBLIC"],
-    ),
     "a missing view": ("drop view wf.v_instance", ["missing in schema wf: v_instance"]),
     "a renamed view column": (
         "alter view wf.v_instance rename column status to state",
@@ -218,8 +217,11 @@ CHANGES = {
         ],
     ),
     "another type of a table column": (
-        "alter table wf.worker alter column build_id type bigint using null",
-        ["table worker: column build_id must be build_id text null, not build_id bigint null"],
+        "alter table wf.schedule alter column next_due_at type bigint using null",
+        [
+            "table schedule: column next_due_at must be next_due_at timestamptz null,"
+            " not next_due_at bigint null"
+        ],
     ),
     "a table column that may be null": (
         "alter table wf.worker alter column desired_state drop not null",
@@ -239,24 +241,95 @@ def test_a_change_in_the_database_is_found(
     expected: list[str],
 ) -> None:
     try:
-        before = compare(contract, read_catalogue(runtime_connection))
+        before = compare(contract, shape(runtime_connection))
         runtime_connection.execute(change.encode())
-        after = compare(contract, read_catalogue(runtime_connection))
+        after = compare(contract, shape(runtime_connection))
         assert new_lines(before, after) == expected
     finally:
         runtime_connection.rollback()
+
+
+RIGHTS = {
+    "a right of PUBLIC": (
+        "grant execute on function wf.sp_tick() to public",
+        ["sp_tick: PUBLIC must not have execute"],
+    ),
+    "a right that a role must not have": (
+        "grant execute on function wf.wf_truth(jsonb) to wf_reader",
+        ["wf_truth: wf_reader must not have execute"],
+    ),
+    "a right that a role lacks": (
+        "revoke execute on function wf.sp_tick() from wf_gateway",
+        ["sp_tick: wf_gateway lacks execute"],
+    ),
+    "a table that a role may read": (
+        "grant select on wf.worker_token to wf_gateway",
+        ["worker_token: wf_gateway must not have select"],
+    ),
+    "a column that a role may write": (
+        "grant update (is_active) on wf.workflow_version to wf_author",
+        ["workflow_version: wf_author must not have update"],
+    ),
+    "the schema open to PUBLIC": (
+        "grant usage on schema wf to public",
+        ["schema wf: PUBLIC has usage"],
+    ),
+    "another owner": (
+        "alter function wf.sp_tick() owner to postgres",
+        ["sp_tick: belongs to postgres, not to wf_owner"],
+    ),
+    "a search_path that anybody can fill": (
+        "alter function wf.sp_tick() set search_path = public",
+        ["function sp_tick: security definer without a search_path"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "expected"), RIGHTS.values(), ids=RIGHTS)
+def test_a_change_of_rights_is_found(
+    runtime_connection: psycopg.Connection[Any],
+    contract: Contract,
+    change: str,
+    expected: list[str],
+) -> None:
+    try:
+        runtime_connection.execute(change.encode())
+        assert lines(compare(contract, read_catalogue(runtime_connection))) == expected
+    finally:
+        runtime_connection.rollback()
+
+
+def test_an_object_that_was_planned_is_found(
+    runtime_connection: psycopg.Connection[Any], contract: Contract
+) -> None:
+    planned = replace(contract, planned=(Planned("later", "table"),))
+    try:
+        runtime_connection.execute("create table wf.later (id bigint)")
+        assert lines(compare(planned, shape(runtime_connection)))[-1:] == [
+            "table later: exists, but the contract has it as planned"
+        ]
+    finally:
+        runtime_connection.rollback()
+
+
+def test_the_grants_of_the_files_are_those_of_a_database(
+    runtime_connection: psycopg.Connection[Any],
+) -> None:
+    there = read_catalogue(runtime_connection)
+    runtime_connection.rollback()
+    assert read_tree("pg").rights == there.rights
 
 
 def test_what_is_not_public_may_come_and_go(
     runtime_connection: psycopg.Connection[Any], contract: Contract
 ) -> None:
     try:
-        before = compare(contract, read_catalogue(runtime_connection))
+        before = compare(contract, shape(runtime_connection))
         runtime_connection.execute(
             "create table wf.something (id bigint); create view wf.other as select 1 as one;"
             f" {new_function('wf_inner')}".encode()
         )
-        after = compare(contract, read_catalogue(runtime_connection))
+        after = compare(contract, shape(runtime_connection))
         assert new_lines(before, after) == []
     finally:
         runtime_connection.rollback()
@@ -314,6 +387,23 @@ FILE_CHANGES = {
         [
             "table worker: column build_id text null is missing",
             "table worker: column build text null is not in the contract",
+        ],
+    ),
+    "a grant to one more role": (
+        ("\n       to wf_operator;\n\n    -- Looking", "\n       to wf_operator, wf_author;\n\n"),
+        [
+            f"{name}: wf_author must not have execute"
+            for name in (
+                "sp_cancel_workflow_instance",
+                "sp_delete_workflow_def",
+                "sp_pause_workflow_instance",
+                "sp_purge_bundles",
+                "sp_purge_instances",
+                "sp_release_affinity",
+                "sp_resume_workflow_instance",
+                "sp_retry_failed_node",
+                "sp_set_worker_state",
+            )
         ],
     ),
 }
@@ -416,6 +506,10 @@ MISTAKES: dict[str, tuple[Callable[[Any], object], str]] = {
     "an unknown error code": (
         lambda d: d["routines"][0].update(errors=[20099]),
         "wf_worker_authenticate: errors must be known codes",
+    ),
+    "an unknown role": (
+        lambda d: d["views"][0].update(roles=["wf_owner"]),
+        "task_lease: there is no role wf_owner",
     ),
     "a dialect without its kind": (
         lambda d: d["routines"][0].update(kind={"pg": "function"}),

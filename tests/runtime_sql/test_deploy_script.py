@@ -17,6 +17,7 @@ from compiler.emit.plan import plan_deploy
 from compiler.pipeline import compile_file
 from compiler.spec import Dispatch, GraphSpec
 from emit_pg.emitter import emit
+from runtime_sql.scripts import RUNTIME_VERSION
 from tests.unit.emit.read_back import Rows, comparable, planned_rows
 from tests.unit.emit.small_specs import NODE_TYPES, action, awkward, catalog_row, edges, node, spec
 
@@ -238,3 +239,17 @@ WHOLE = Path(__file__).parents[1] / "unit" / "compiler" / "programs" / "whole" /
 def test_all_of_the_language_deploys(database: Database) -> None:
     one, two = compile_file(WHOLE).specs
     assert (database.deploy(one), database.deploy(two)) == ((1, True), (1, True))
+
+
+def test_a_script_is_refused_by_an_older_runtime(pg_url: str) -> None:
+    with psycopg.connect(pg_url, autocommit=True) as connection:
+        version = connection.execute("select wf.wf_runtime_version()").fetchone()
+        assert version == (RUNTIME_VERSION,)
+        connection.execute("select wf.wf_require_runtime(%s)", version)
+        with pytest.raises(psycopg.Error) as caught:
+            connection.execute("select wf.wf_require_runtime(%s)", (RUNTIME_VERSION + 1,))
+    assert (caught.value.sqlstate, caught.value.diag.message_primary) == (
+        "WA006",
+        f"this script needs runtime version {RUNTIME_VERSION + 1}, the database has"
+        f" {RUNTIME_VERSION}",
+    )

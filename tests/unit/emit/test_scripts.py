@@ -100,7 +100,8 @@ def test_the_postgresql_script_is_one_transaction_without_psql_commands() -> Non
         "set local standard_conforming_strings = on",
         "set local client_encoding = 'UTF8'",
     ]
-    assert "pg_advisory_xact_lock" in parts[3]
+    assert parts[3] == "select wf.wf_require_runtime(p_version => 2)"
+    assert "pg_advisory_xact_lock" in parts[4]
     assert parts[-1] == "commit"
     assert not any(line.startswith("\\") for line in script.splitlines())
 

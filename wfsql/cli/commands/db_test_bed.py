@@ -45,7 +45,7 @@ def command(
     if lacking is not None:
         raise CommandError(f"{folder} lacks {lacking}")
     target = need_url(url)
-    good(install(target))
+    good(install(target, test=True))
     client = good(connect(target))
     try:
         failure = deploy_seeds(client, folder)

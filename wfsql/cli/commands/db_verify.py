@@ -1,14 +1,15 @@
 """`wf db verify`: says whether a database has this program's runtime, whole and unchanged.
 
-Flow: the version → the names of all objects that the scripts make → the contract, both ways. Each
-difference is one line.
+Flow: the version → the names of all objects that the scripts make → the contract, both ways, rights
+and owners among it → references between rows, settings. Each difference is one line.
 """
 
 from __future__ import annotations
 
 from runtime_sql.failures import NO_RUNTIME
-from runtime_sql.installer import installed_version, missing_objects
+from runtime_sql.installer import installed_version, other_version
 from runtime_sql.scripts import RUNTIME_VERSION
+from runtime_sql.verification import faults, missing_objects
 from wfsql.cli.database import JsonOption, UrlOption, good, need_url, stop_with
 from wfsql.cli.output import say, say_error, write_json
 
@@ -17,7 +18,9 @@ def command(url: UrlOption = None, json: JsonOption = False) -> int:
     """Say which runtime a database has, and where it differs from what clients rely on.
 
     Every difference is one line, and the exit code is 1 when there is one: an object that is
-    missing, a routine or view that should not be there, a parameter or column that has changed.
+    missing, a routine or view that should not be there, a parameter or column that has changed, a
+    right that a role lacks or should not have, rows that point at nothing. The login must own the
+    runtime or be a member of wf_owner.
 
     Example:  wf db verify --url postgresql://me@localhost/orders
     """
@@ -31,10 +34,8 @@ def command(url: UrlOption = None, json: JsonOption = False) -> int:
         report = {"version": version, "expected": RUNTIME_VERSION, "missing": list(missing)}
         write_json(report | {"differences": list(differences), "ok": fits})
     elif version != RUNTIME_VERSION:
-        say_error(
-            f"the database has runtime version {version}, this program speaks {RUNTIME_VERSION}",
-            "use the wfsql of that version",
-        )
+        problem = other_version(version)
+        say_error(problem.message, problem.hint)
     elif fits:
         say(f"runtime version {version}, nothing missing, nothing changed")
     else:
@@ -50,7 +51,9 @@ def _examine(url: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     gone = {difference.name for difference in differences if difference.kind == "missing"}
     missing = sorted(gone.union(good(missing_objects(url))))
     others = [str(d) for d in differences if d.kind != "missing"]
-    return tuple(missing), tuple(others)
+    # Rows are looked at where all tables are as they should be.
+    rows = () if missing or others else good(faults(url))
+    return tuple(missing), (*others, *rows)
 
 
 def _say_differences(missing: tuple[str, ...], differences: tuple[str, ...]) -> None:

@@ -78,19 +78,23 @@ declare
     v_row   record;
     v_error record;
 begin
+    -- The bodies of a wide FOREACH come here all at once.
+    return query
+    select a.ordinal, 0, 'START', a.node_execution_id, a.workflow_instance_id, n.first_child_id, 0,
+           null::jsonb, null::integer, null::integer, null::text, null::bigint
+      from unnest(p_entries) a
+      join wf.node_execution e on e.node_execution_id = a.node_execution_id
+      join wf.workflow_node n on n.node_id = e.node_id
+     where n.first_child_id is not null;
     for v_row in
-        select a.*, n.node_id, n.first_child_id, n.has_output_bindings, n.delay_ms,
+        select a.*, n.node_id, n.has_output_bindings, n.delay_ms,
                n.attributes_json -> 'fail' as fail_json
           from unnest(p_entries) a
           join wf.node_execution e on e.node_execution_id = a.node_execution_id
           join wf.workflow_node n on n.node_id = e.node_id
+         where n.first_child_id is null
          order by a.ordinal
     loop
-        if v_row.first_child_id is not null then
-            return next wf.wf_start_step(v_row.ordinal, v_row.node_execution_id,
-                                         v_row.workflow_instance_id, v_row.first_child_id);
-            continue;
-        end if;
         if v_row.fail_json is not null then
             return next wf.wf_fail_statement(v_row.ordinal, v_row.node_execution_id,
                                              v_row.workflow_instance_id, v_row.fail_json);

@@ -116,6 +116,7 @@ declare
     v_ends  boolean := false;
     v_held  bigint[] := '{}';
     v_busy  bigint[] := '{}';
+    v_is_claimable boolean;
 begin
     if exists (select 1 from wf.task t where t.worker_id = p_worker_id and t.is_exclusive) then
         return v_taken;
@@ -139,13 +140,13 @@ begin
             end if;
             continue when v_row.is_limited and wf.wf_is_throttled(
                 v_row.action_id, v_row.max_concurrent, v_row.rate_per_minute, v_taken, p_now);
-            -- Re-checked by worker_id and pin alone: a condition that repeats the claim index's would
-            -- make the planner read that index again.
-            select t.lease_token into v_token from wf.task t
+            -- Found by worker_id and pin alone: a condition that repeats the claim index's would make
+            -- the planner read that index again. Paused or put off meanwhile, the task is left.
+            select t.lease_token, t.is_claimable into v_token, v_is_claimable from wf.task t
               where t.node_execution_id = v_row.node_execution_id and t.worker_id is null
                 and coalesce(t.pinned_worker_id, p_worker_id) = p_worker_id
                 for update skip locked;
-            if found then
+            if found and v_is_claimable then
                 v_taken := v_taken || v_row.node_execution_id;
                 v_ends := v_row.is_exclusive;
                 if v_row.rate_per_minute is not null then
@@ -279,7 +280,8 @@ end
 $$;
 
 -- Frees the tasks of an affinity key that are pinned to a worker, when it is gone. Answers how many.
--- Locks: the affinity row, then its task rows. Errors: 20002 the key has no pin in this instance.
+-- Locks: the gate shared, the affinity row, its task rows. Errors: 20002 the key has no pin in this
+-- instance.
 create or replace function wf.sp_release_affinity(
     p_workflow_instance_id bigint, p_affinity_key text
 ) returns table (released_count integer)
@@ -288,6 +290,7 @@ set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
     v_count integer;
 begin
+    perform wf.wf_take_gates(array[p_workflow_instance_id], '{}');
     update wf.affinity f set released_at = wf.wf_now()
      where f.workflow_instance_id = p_workflow_instance_id and f.affinity_key = p_affinity_key
        and f.pinned_worker_id is not null;

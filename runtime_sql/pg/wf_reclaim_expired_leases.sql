@@ -4,14 +4,16 @@
 -- node's retry policy takes it; otherwise the same attempt is offered again, up to the action's
 -- max_deliveries, and then, or at the first loss of an action that is not idempotent, the node fails
 -- with 10014. Answers how many leases were taken back.
--- Locks: a task row with SKIP LOCKED; where an attempt ends, first its instance's gate exclusive,
--- also with SKIP LOCKED, so that no call ever waits here.
+-- Locks: task rows with SKIP LOCKED; where an attempt ends, first its instance's gate exclusive, also
+-- with SKIP LOCKED, so that no call ever waits here. What follows from such an end may wait for an
+-- event's route, so the rows of those that are offered again are locked after all of it.
 create or replace function wf.wf_reclaim_expired_leases(p_limit integer default 100)
 returns integer
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
     v_now   timestamptz := wf.wf_now();
     v_row   record;
+    v_again bigint[] := '{}';
     v_count integer := 0;
 begin
     for v_row in
@@ -30,34 +32,37 @@ begin
          order by t.lease_until, t.node_execution_id
          limit least(greatest(p_limit, 0), 10000)
     loop
-        if v_row.is_lost then
-            -- In a savepoint: whatever one instance makes of its loss, the others are taken back.
-            begin
-                v_count := v_count + wf.wf_lose_task(v_row.node_execution_id,
-                                                     v_row.workflow_instance_id, v_now);
-            exception when others then
-                raise warning 'instance % could not be told of a lost lease: %',
-                    v_row.workflow_instance_id, sqlerrm;
-            end;
+        if not v_row.is_lost then
+            v_again := v_again || v_row.node_execution_id;
             continue;
         end if;
+        -- In a savepoint: whatever one instance makes of its loss, the others are taken back.
+        begin
+            v_count := v_count + wf.wf_lose_task(v_row.node_execution_id,
+                                                 v_row.workflow_instance_id, v_now);
+        exception when others then
+            raise warning 'instance % could not be told of a lost lease: %',
+                v_row.workflow_instance_id, sqlerrm;
+        end;
+    end loop;
+    with offered as (
         update wf.task t
            set worker_id = null, lease_until = null, deadline_at = null
-         where t.node_execution_id = (
+         where t.node_execution_id in (
             select o.node_execution_id from wf.task o
-             where o.node_execution_id = v_row.node_execution_id
+             where o.node_execution_id = any (v_again)
                and o.worker_id is not null and o.lease_until < v_now
-               for update skip locked);
-        if found then
-            v_count := v_count + 1;
-        end if;
-    end loop;
+             order by o.node_execution_id
+               for update skip locked)
+        returning 1
+    )
+    select v_count + count(*) into v_count from offered;
     return v_count;
 end
 $$;
 
 -- Ends an attempt whose lease was lost (10014). Does nothing when another call holds the instance's
--- gate or the lease was extended meanwhile.
+-- gate or the task, or the lease was extended meanwhile.
 create or replace function wf.wf_lose_task(
     p_node_execution_id bigint, p_workflow_instance_id bigint, p_now timestamptz
 ) returns integer
@@ -72,7 +77,8 @@ begin
         return 0;
     end if;
     select t.* into v_task from wf.task t
-     where t.node_execution_id = p_node_execution_id and t.lease_until < p_now for update;
+     where t.node_execution_id = p_node_execution_id and t.lease_until < p_now
+       for update skip locked;
     if not found then
         return 0;
     end if;

@@ -184,8 +184,8 @@ set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
     v_now timestamptz := wf.wf_now();
 begin
-    reclaimed_count := wf.wf_reclaim_expired_leases(100);
     timer_count := wf.wf_run_timers(100, v_now);
+    reclaimed_count := wf.wf_reclaim_expired_leases(100);
     released_count := wf.wf_release_due_tasks(100, v_now);
     return next;
 end

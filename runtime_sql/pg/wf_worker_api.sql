@@ -74,8 +74,10 @@ begin
         perform wf.wf_raise(20004, 'max_lease_seconds must be between 1 and 86400');
     end if;
     v_now := wf.wf_now();
-    perform wf.wf_reclaim_expired_leases(100);
+    -- Timers first: a time-out that is due wins over the loss of the lease (R21), and what they set
+    -- going may wait for an event's route, which nobody may do who holds task rows.
     perform wf.wf_run_timers(100, v_now);
+    perform wf.wf_reclaim_expired_leases(100);
     perform wf.wf_release_due_tasks(100, v_now);
     select w.desired_state into v_state from wf.worker w where w.worker_id = p_worker_id for update;
     insert into wf.worker_presence (worker_id, last_seen_at) values (p_worker_id, v_now)

@@ -219,6 +219,10 @@ begin
            and wf.wf_filter_fits(s.filter_json, e.payload_json)
          order by v.workflow_def_id, s.subscription_order
     loop
+        -- One that is being deleted is waited for, and then is none (wf_delete_definition.sql).
+        perform 1 from wf.workflow_def d
+          where d.workflow_def_id = v_row.workflow_def_id for key share;
+        continue when not found;
         v_applied := exists (
             select 1 from wf.event_delivery d
              where d.event_id = p_event_id and d.workflow_def_id = v_row.workflow_def_id
@@ -283,7 +287,7 @@ end
 $$;
 
 -- Completes the waits of one instance, or of all, that an event of this type and key would: an event
--- without a source. Answers how many. Locks and errors as sp_ingest_event.
+-- without a source. Answers how many. Locks and errors as sp_ingest_event; 20002 unknown instance.
 create or replace function wf.sp_signal_wait(
     p_event_type text, p_correlation_key text, p_payload_json jsonb default null,
     p_workflow_instance_id bigint default null
@@ -291,11 +295,9 @@ create or replace function wf.sp_signal_wait(
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
 declare
-    v_gates  bigint[] := '{}';
-    v_now    timestamptz;
-    v_event  bigint;
-    v_wait   record;
-    v_level  wf.agenda_entry[] := '{}';
+    v_payload jsonb := coalesce(p_payload_json, '{}');
+    v_gates   bigint[];
+    v_detail  text;
 begin
     perform wf.wf_check_key('event_type', p_event_type);
     if p_correlation_key is not null then
@@ -307,30 +309,92 @@ begin
     if p_workflow_instance_id is not null then
         perform wf.wf_lock_instance(p_workflow_instance_id);
     end if;
-    select coalesce(array_agg(w.workflow_instance_id), '{}') into v_gates
-      from wf.wf_event_waits(p_event_type, p_correlation_key, coalesce(p_payload_json, '{}'),
-                             p_workflow_instance_id) w;
-    perform wf.wf_take_gates(v_gates, v_gates);
-    v_now := wf.wf_now();
+    v_gates := array(select w.workflow_instance_id
+                       from wf.wf_event_waits(p_event_type, p_correlation_key, v_payload,
+                                              p_workflow_instance_id) w);
+    for v_try in 1 .. 5 loop
+        begin
+            return query
+            select wf.wf_signal_attempt(p_event_type, p_correlation_key, v_payload,
+                                        p_workflow_instance_id, v_gates);
+            return;
+        exception
+            when sqlstate 'WFX01' then
+                get stacked diagnostics v_detail = pg_exception_detail;
+                v_gates := v_gates || v_detail::bigint;
+            when deadlock_detected then
+                perform pg_sleep(0.05 * v_try);  -- as in sp_ingest_event
+        end;
+    end loop;
+    perform wf.wf_raise(20009, 'the waiting instances keep changing; try again');
+end
+$$;
+
+-- One attempt at a signal with the gates of p_gates. Raises WFX01 for a wait of another instance.
+create or replace function wf.wf_signal_attempt(
+    p_event_type text, p_correlation_key text, p_payload_json jsonb,
+    p_workflow_instance_id bigint, p_gates bigint[]
+) returns integer
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    v_now     timestamptz := wf.wf_event_gates(p_gates);
+    v_id      bigint;
+begin
     perform wf.wf_take_route(p_event_type, p_correlation_key);
     insert into wf.event as v (event_type, source, idempotency_key, correlation_key, payload_json,
                                occurred_at, ingested_at)
     values (p_event_type, 'wf.sp_signal_wait', gen_random_uuid()::text, p_correlation_key,
-            coalesce(p_payload_json, '{}'), v_now, v_now)
-    returning v.event_id into v_event;
+            p_payload_json, v_now, v_now)
+    returning v.event_id into v_id;
+    return wf.wf_apply_event(v_id, p_workflow_instance_id, p_gates, v_now);
+end
+$$;
+
+-- Takes the gates of an event exclusive and applies what is due there: a time-out that is due wins
+-- over the event (R21). Answers the time of the call.
+create or replace function wf.wf_event_gates(p_gates bigint[]) returns timestamptz
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    v_now timestamptz;
+begin
+    perform wf.wf_take_gates(p_gates, p_gates);
+    v_now := wf.wf_now();
+    perform wf.wf_apply_due(i.workflow_instance_id, v_now)
+       from wf.workflow_instance i
+      where i.workflow_instance_id = any (p_gates) and i.status = 'RUNNING';
+    return v_now;
+end
+$$;
+
+-- Completes the waits that an event matches, of one instance or of all, and runs what follows.
+-- Answers how many. Needs the route; raises WFX01 for a wait of an instance whose gate is not held.
+create or replace function wf.wf_apply_event(
+    p_event_id bigint, p_workflow_instance_id bigint, p_gates bigint[], p_now timestamptz
+) returns integer
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    v_wait  record;
+    v_level wf.agenda_entry[] := '{}';
+begin
     for v_wait in
         select w.*
-          from wf.wf_event_waits(p_event_type, p_correlation_key, coalesce(p_payload_json, '{}'),
-                                 p_workflow_instance_id) w
-         where w.workflow_instance_id = any (v_gates)
+          from wf.event v
+         cross join lateral wf.wf_event_waits(v.event_type, v.correlation_key, v.payload_json,
+                                              p_workflow_instance_id) w
+         where v.event_id = p_event_id
     loop
-        v_level := v_level || wf.wf_wait_complete(v_wait.node_execution_id, v_event,
-                                                  cardinality(v_level) + 1, v_now);
+        if v_wait.workflow_instance_id <> all (p_gates) then
+            raise exception 'the gate of instance % is needed exclusive',
+                v_wait.workflow_instance_id
+                using errcode = 'WFX01', detail = v_wait.workflow_instance_id::text;
+        end if;
+        v_level := v_level || wf.wf_wait_complete(v_wait.node_execution_id, p_event_id,
+                                                  cardinality(v_level) + 1, p_now);
     end loop;
     if cardinality(v_level) > 0 then
-        perform wf.wf_engine_run(v_level, v_gates, v_now);
+        perform wf.wf_engine_run(v_level, p_gates, p_now);
     end if;
-    return query select cardinality(v_level);
+    return cardinality(v_level);
 end
 $$;
 
@@ -368,9 +432,15 @@ begin
             select * from wf.wf_ingest_attempt(p_event_type, p_source, p_idempotency_key,
                 coalesce(p_payload_json, '{}'), p_correlation_key, p_occurred_at_utc, v_gates);
             return;
-        exception when sqlstate 'WFX01' then
-            get stacked diagnostics v_detail = pg_exception_detail;
-            v_gates := v_gates || v_detail::bigint;
+        exception
+            when sqlstate 'WFX01' then
+                get stacked diagnostics v_detail = pg_exception_detail;
+                v_gates := v_gates || v_detail::bigint;
+            when deadlock_detected then
+                -- What follows from this event opens waits on other routes, in no order that could be
+                -- known before; two such events may need each other's. One starts over, and lets the
+                -- other have what it waited for.
+                perform pg_sleep(0.05 * v_try);
         end;
     end loop;
     perform wf.wf_raise(20009, 'the waiting instances keep changing; try again');
@@ -385,17 +455,9 @@ create or replace function wf.wf_ingest_attempt(
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
-    v_now   timestamptz;
+    v_now   timestamptz := wf.wf_event_gates(p_gates);
     v_id    bigint;
-    v_wait  record;
-    v_level wf.agenda_entry[] := '{}';
 begin
-    perform wf.wf_take_gates(p_gates, p_gates);
-    v_now := wf.wf_now();
-    -- A time-out that is due wins over the event (R21).
-    perform wf.wf_apply_due(i.workflow_instance_id, v_now)
-       from wf.workflow_instance i
-      where i.workflow_instance_id = any (p_gates) and i.status = 'RUNNING';
     perform wf.wf_take_route(p_event_type, p_correlation_key);
     insert into wf.event as v (event_type, source, idempotency_key, correlation_key, payload_json,
                                occurred_at, ingested_at)
@@ -410,20 +472,7 @@ begin
         return query select v_id, true, 0, 0;
         return;
     end if;
-    for v_wait in
-        select * from wf.wf_event_waits(p_event_type, p_correlation_key, p_payload_json, null)
-    loop
-        if v_wait.workflow_instance_id <> all (p_gates) then
-            raise exception 'the gate of instance % is needed exclusive',
-                v_wait.workflow_instance_id
-                using errcode = 'WFX01', detail = v_wait.workflow_instance_id::text;
-        end if;
-        v_level := v_level || wf.wf_wait_complete(v_wait.node_execution_id, v_id,
-                                                  cardinality(v_level) + 1, v_now);
-    end loop;
-    if cardinality(v_level) > 0 then
-        perform wf.wf_engine_run(v_level, p_gates, v_now);
-    end if;
+    perform wf.wf_apply_event(v_id, null, p_gates, v_now);
     perform wf.wf_deliver_to_subscriptions(v_id, v_now);
     return query
     select v_id, false, count(*) filter (where d.outcome = 'applied')::integer,

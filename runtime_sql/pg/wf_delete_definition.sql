@@ -3,8 +3,9 @@
 -- Deletes a workflow: its versions, subscriptions, schedules and bundles. Refused while instances of it
 -- run, unless p_end_running cancels them, and while ended ones are there, unless p_delete_history
 -- removes them, a thousand at a time. Events stay; their deliveries forget the workflow.
--- Locks: the workflow_def row, so that no deploy meets it; the gates of its instances exclusive,
--- ascending. Errors: 20002 unknown workflow; 20003 with how many instances stand in the way.
+-- Locks: the workflow_def row, so that no deploy, create or event that would start one meets it; the
+-- gates of its instances exclusive, ascending.
+-- Errors: 20002 unknown workflow; 20003 with how many instances stand in the way.
 create or replace function wf.sp_delete_workflow_def(
     p_name text, p_end_running boolean default false, p_delete_history boolean default false
 ) returns table (cancelled_count integer, purged_count integer)
@@ -13,43 +14,41 @@ declare
     v_def_id  bigint;
     v_id      bigint;
     v_running bigint[];
-    v_batch   bigint[];
-    v_ended   bigint;
+    v_all     bigint[];
 begin
     select d.workflow_def_id into v_def_id from wf.workflow_def d where d.name = p_name for update;
     if not found then
         perform wf.wf_raise(20002, format('there is no workflow %s', left(p_name, 200)));
     end if;
-    v_running := array(
-        select i.workflow_instance_id from wf.workflow_instance i
-         where i.workflow_def_id = v_def_id and i.status in ('CREATED', 'RUNNING', 'PAUSED')
-         order by i.workflow_instance_id);
+    -- What runs is asked under the gates: an instance may end, or be retried, while they are waited for.
+    perform 1 from wf.workflow_instance i
+      where i.workflow_def_id = v_def_id
+      order by i.workflow_instance_id
+        for update;
+    select coalesce(array_agg(i.workflow_instance_id order by i.workflow_instance_id), '{}'),
+           coalesce(array_agg(i.workflow_instance_id order by i.workflow_instance_id)
+                    filter (where i.status in ('CREATED', 'RUNNING', 'PAUSED')), '{}')
+      into v_all, v_running
+      from wf.workflow_instance i
+     where i.workflow_def_id = v_def_id;
     if cardinality(v_running) > 0 and not coalesce(p_end_running, false) then
         perform wf.wf_raise(20003, format('%s instances of workflow %s have not ended',
                                           cardinality(v_running), p_name));
     end if;
+    if cardinality(v_all) > 0 and not coalesce(p_delete_history, false) then
+        perform wf.wf_raise(20003, format('%s ended instances of workflow %s are there',
+                                          cardinality(v_all), p_name));
+    end if;
     foreach v_id in array v_running loop
         perform wf.sp_cancel_workflow_instance(v_id, 'the workflow is deleted');
     end loop;
-    select count(*) into v_ended
-      from wf.workflow_instance i where i.workflow_def_id = v_def_id;
-    if v_ended > 0 and not coalesce(p_delete_history, false) then
-        perform wf.wf_raise(20003, format('%s ended instances of workflow %s are there', v_ended,
-                                          p_name));
-    end if;
-    loop
-        v_batch := array(
-            select i.workflow_instance_id from wf.workflow_instance i
-             where i.workflow_def_id = v_def_id
-             order by i.workflow_instance_id
-             limit 1000);
-        exit when cardinality(v_batch) = 0;
-        perform wf.wf_remove_instances(v_batch);
+    for v_first in 1 .. cardinality(v_all) by 1000 loop
+        perform wf.wf_remove_instances(v_all[v_first : v_first + 999]);
     end loop;
     perform wf.wf_remove_definition(v_def_id);
     insert into wf.audit_log (at, what, detail_json)
     values (wf.wf_now(), 'delete workflow', jsonb_build_object('workflow', p_name));
-    return query select cardinality(v_running), v_ended::integer;
+    return query select cardinality(v_running), cardinality(v_all);
 end
 $$;
 

@@ -5,6 +5,7 @@
 -- repeat answers the existing instance with created = false, also when both calls come at once.
 -- Errors: 20002 unknown workflow or version; 20004 the context is no object, or a key is out of
 -- bounds; 20005 context over 16 MB; 20010 the business key was used with another context.
+-- Locks: the workflow_def row FOR KEY SHARE, so that no deletion of the workflow meets it.
 create or replace function wf.wf_repo_create_workflow_instance(
     p_workflow_name text, p_context_json jsonb, p_workflow_version integer default null,
     p_business_key text default null, p_priority integer default 0,
@@ -36,22 +37,26 @@ begin
      where d.name = p_workflow_name
        and v.published_at is not null
        and case when p_workflow_version is null then v.is_active
-                else v.version_no = p_workflow_version end;
+                else v.version_no = p_workflow_version end
+       for key share of d;
     if not found then
         perform wf.wf_raise(20002, format('there is no workflow %s%s', left(p_workflow_name, 200),
             coalesce(' of version ' || p_workflow_version, ' with an active version')));
     end if;
-    insert into wf.workflow_instance as i (workflow_def_id, workflow_version_id, spec_format,
-        priority, business_key, tags_json, created_at)
-    values (v_version.workflow_def_id, v_version.workflow_version_id, v_version.spec_format,
-            coalesce(p_priority, 0), p_business_key, coalesce(p_tags_json, '{}'), wf.wf_now())
-    on conflict (workflow_def_id, business_key) where business_key is not null do nothing
-    returning i.workflow_instance_id into v_id;
-    if v_id is null then
+    -- Between the insert that finds the key taken and the look at who has it, that one may be purged.
+    loop
+        insert into wf.workflow_instance as i (workflow_def_id, workflow_version_id, spec_format,
+            priority, business_key, tags_json, created_at)
+        values (v_version.workflow_def_id, v_version.workflow_version_id, v_version.spec_format,
+                coalesce(p_priority, 0), p_business_key, coalesce(p_tags_json, '{}'), wf.wf_now())
+        on conflict (workflow_def_id, business_key) where business_key is not null do nothing
+        returning i.workflow_instance_id into v_id;
+        exit when v_id is not null;
         select i.workflow_instance_id, i.workflow_version_id, x.context_json into v_existing
           from wf.workflow_instance i
           join wf.execution_context x on x.workflow_instance_id = i.workflow_instance_id
          where i.workflow_def_id = v_version.workflow_def_id and i.business_key = p_business_key;
+        continue when not found;
         if v_existing.context_json <> p_context_json then
             perform wf.wf_raise(20010, format(
                 'business key %s of workflow %s was used with another context', p_business_key,
@@ -59,7 +64,7 @@ begin
         end if;
         return query select v_existing.workflow_instance_id, v_existing.workflow_version_id, false;
         return;
-    end if;
+    end loop;
     insert into wf.execution_context (workflow_instance_id, context_json)
     values (v_id, p_context_json);
     insert into wf.instance_tag (workflow_instance_id, name, value)

@@ -80,7 +80,8 @@ $$;
 -- only activates: that is how a deploy of known content rolls back.
 --
 -- Answers one row: workflow_version_id, version_no, was_new.
--- Locks: the workflow_def row, so that two deploys of one workflow follow one another.
+-- Locks: the workflow_def row FOR NO KEY UPDATE, so that two deploys of one workflow follow one
+-- another and creating instances goes on.
 -- Errors: 20002 no such version; 20006 unknown spec_format; 20007 the graph is refused; 20010 the
 -- catalog's dispatch columns differ from the stored ones and p_update_actions is false (R24).
 create or replace function wf.wf_publish_workflow_version(
@@ -95,7 +96,7 @@ declare
     v_is_new  boolean;
 begin
     select d.workflow_def_id into v_def_id
-      from wf.workflow_def d where d.name = p_name for update;
+      from wf.workflow_def d where d.name = p_name for no key update;
     select v.* into v_version
       from wf.workflow_version v
      where v.workflow_def_id = v_def_id and v.content_hash = p_content_hash;

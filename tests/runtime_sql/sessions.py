@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -12,8 +12,12 @@ from typing import Any, TypeVar
 import psycopg
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 PATIENCE_SECONDS = 60.0
+
+# The advisory lock of a stop (`stopped`, `variants.put_stop`).
+STOP = 4242
 
 
 @contextmanager
@@ -54,3 +58,69 @@ def wait_until_blocked(
             raise AssertionError(f"the call did not wait for a lock: {future.result()!r}")
         time.sleep(0.005)
     raise AssertionError("the session was never blocked")
+
+
+def meet(
+    first: psycopg.Connection[Any],
+    one: Callable[[], T],
+    second: psycopg.Connection[Any],
+    other: Callable[[], U],
+    observer: psycopg.Connection[Any],
+    meanwhile: Callable[[], object] = lambda: None,
+) -> tuple[T, U]:
+    """Runs `one`, leaves its transaction open until `other` waits for it, commits; gives both.
+
+    `meanwhile` is called while `other` waits.
+    """
+    first.execute("begin")
+    try:
+        answer = one()
+        with background(other) as waiting:
+            wait_until_blocked(observer, second, waiting)
+            meanwhile()
+            first.execute("commit")
+            return answer, waiting.result()
+    finally:
+        first.execute("rollback")
+
+
+def pass_by(
+    first: psycopg.Connection[Any],
+    one: Callable[[], T],
+    second: psycopg.Connection[Any],
+    other: Callable[[], U],
+) -> tuple[T, U]:
+    """Runs `other` while the transaction of `one` is open; fails if it has to wait for it."""
+    first.execute("begin")
+    try:
+        answer = one()
+        second.execute("set lock_timeout = '5s'")
+        passed = other()
+        first.execute("commit")
+        return answer, passed
+    finally:
+        first.execute("rollback")
+        second.execute("reset lock_timeout")
+
+
+@contextmanager
+def stopped(
+    observer: psycopg.Connection[Any],
+    session: psycopg.Connection[Any],
+    call: Callable[[], T],
+) -> Iterator[Future[T]]:
+    """Runs a call up to the stop that `variants.put_stop` made; it goes on at the end of the block.
+
+    Within the block the call stands at its stop, with all the locks that it has taken so far.
+    """
+    observer.execute("select pg_advisory_lock(%s)", (STOP,))
+    released = False
+    try:
+        with background(call) as standing:
+            wait_until_blocked(observer, session, standing)
+            yield standing
+            observer.execute("select pg_advisory_unlock(%s)", (STOP,))
+            released = True
+    finally:
+        if not released:
+            observer.execute("select pg_advisory_unlock(%s)", (STOP,))

@@ -306,8 +306,10 @@ begin
     if pg_column_size(p_payload_json) > 16777216 then
         perform wf.wf_raise(20005, 'the payload has more than 16 MB');
     end if;
-    if p_workflow_instance_id is not null then
-        perform wf.wf_lock_instance(p_workflow_instance_id);
+    if p_workflow_instance_id is not null
+       and wf.wf_lock_instance(p_workflow_instance_id) in ('SUCCEEDED', 'FAILED', 'CANCELLED') then
+        return query select 0;
+        return;
     end if;
     v_gates := array(select w.workflow_instance_id
                        from wf.wf_event_waits(p_event_type, p_correlation_key, v_payload,

@@ -22,9 +22,7 @@ begin
     if p_context_json is null or jsonb_typeof(p_context_json) <> 'object' then
         perform wf.wf_raise(20004, 'the context must be a JSON object');
     end if;
-    if p_tags_json is not null and jsonb_typeof(p_tags_json) <> 'object' then
-        perform wf.wf_raise(20004, 'the tags must be a JSON object');
-    end if;
+    perform wf.wf_check_tags(p_tags_json);
     if pg_column_size(p_context_json) > 16777216 then
         perform wf.wf_raise(20005, 'the context has more than 16 MB');
     end if;
@@ -70,6 +68,26 @@ begin
     insert into wf.instance_tag (workflow_instance_id, name, value)
     select v_id, t.key, t.value from jsonb_each_text(coalesce(p_tags_json, '{}')) t;
     return query select v_id, v_version.workflow_version_id, true;
+end
+$$;
+
+-- Refuses tags that cannot be stored and looked up: 20004.
+create or replace function wf.wf_check_tags(p_tags_json jsonb) returns void
+language plpgsql immutable set search_path = pg_catalog, pg_temp as $$
+begin
+    if p_tags_json is null then
+        return;
+    end if;
+    if jsonb_typeof(p_tags_json) <> 'object' then
+        perform wf.wf_raise(20004, 'the tags must be a JSON object');
+    end if;
+    perform wf.wf_check_key('a tag', t.key) from jsonb_each(p_tags_json) t;
+    if exists (select 1 from jsonb_each(p_tags_json) t
+                where jsonb_typeof(t.value) in ('object', 'array', 'null')
+                   or char_length(t.value #>> '{}') > 200) then
+        perform wf.wf_raise(20004, 'the value of a tag must be a string, a number or a boolean, of at '
+                                   'most 200 characters');
+    end if;
 end
 $$;
 

@@ -94,13 +94,14 @@ def pass_by(
     first.execute("begin")
     try:
         answer = one()
-        second.execute("set lock_timeout = '5s'")
+        # Not lock_timeout: a pass survives that in its savepoint.
+        second.execute("set statement_timeout = '10s'")
         passed = other()
         first.execute("commit")
         return answer, passed
     finally:
         first.execute("rollback")
-        second.execute("reset lock_timeout")
+        second.execute("reset statement_timeout")
 
 
 @contextmanager

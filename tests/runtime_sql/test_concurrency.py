@@ -187,6 +187,7 @@ def test_a_submit_that_finds_late_that_it_fails_takes_the_gate_exclusive(
             a.execute("begin")
 
     assert drive.trace(look, instance)["error"]["engine_code"] == 10001
+    assert look.execute("select count(*) from wf.task").fetchone() == (0,)
 
 
 def test_claims_of_two_workers_do_not_wait_and_never_share_a_task(

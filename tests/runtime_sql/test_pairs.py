@@ -291,6 +291,24 @@ def test_a_claim_passes_by_what_a_pause_or_cancel_holds(
     assert task is None
 
 
+def test_a_claim_that_read_before_another_took_the_task_does_not_take_it_too(
+    sessions: Sessions, tmp_path: Path
+) -> None:
+    a, b, look = sessions
+    prepare(a, tmp_path, TWO)
+    a.execute("select wf.sp_register_worker('second', %s, array['*'])", (drive.TOKEN,))
+    put_stop(a, "wf_claim_lock", "select t.lease_token")
+
+    def claim_second() -> Any:
+        return one(b, "select node_key from wf.sp_worker_request_task('second', %s)", drive.TOKEN)
+
+    with stopped(a, b, claim_second) as claiming:
+        assert drive.claim(a) is not None
+
+    assert claiming.result() is None
+    assert one(look, "select worker_id, lease_token from wf.task") == (drive.WORKER, 1)
+
+
 def test_a_claim_that_read_before_a_pause_does_not_take_afterwards(
     sessions: Sessions, tmp_path: Path
 ) -> None:
@@ -579,6 +597,60 @@ def test_of_an_event_and_a_signal_at_once_one_completes_the_wait(
     else:
         assert meet(a, lambda: signal(a), b, lambda: ring(b), look) == (1, (False, 0))
 
+    assert count(look, "after") == 1
+
+
+def opening(connection: Connection, folder: Path, text: str = WAITING) -> dict[str, Any]:
+    """A task whose result opens the wait of `text`, with the route of its key known."""
+    prepare(connection, folder, text.replace("wait_event", "action x = t.do() wait_event"))
+    ring(connection, "earlier", "other")
+    connection.execute("insert into wf.event_route values ('bell', ''), ('bell', 'k')")
+    return drive.claim(connection) or {}
+
+
+def test_an_event_of_a_known_route_waits_for_the_wait_that_opens(
+    sessions: Sessions, tmp_path: Path
+) -> None:
+    a, b, look = sessions
+    task = opening(a, tmp_path)
+
+    answers = meet(a, lambda: drive.submit(a, task, 0)["reason"], b, lambda: ring(b), look)
+
+    assert answers == ("OK", (False, 1))
+
+
+def test_a_wait_that_opens_while_an_event_of_a_known_route_comes_takes_it(
+    sessions: Sessions, tmp_path: Path
+) -> None:
+    a, b, look = sessions
+    task = opening(a, tmp_path)
+
+    answers = meet(b, lambda: ring(b), a, lambda: drive.submit(a, task, 0)["reason"], look)
+
+    assert answers == ((False, 0), "OK")
+    assert count(look, "after") == 1
+
+
+def test_an_event_waits_for_a_wait_without_a_key_that_opens(
+    sessions: Sessions, tmp_path: Path
+) -> None:
+    a, b, look = sessions
+    task = opening(a, tmp_path, WAITING.replace(' correlate "k"', ""))
+
+    answers = meet(a, lambda: drive.submit(a, task, 0)["reason"], b, lambda: ring(b), look)
+
+    assert answers == ("OK", (False, 1))
+
+
+def test_a_wait_without_a_key_that_opens_while_an_event_comes_takes_it(
+    sessions: Sessions, tmp_path: Path
+) -> None:
+    a, b, look = sessions
+    task = opening(a, tmp_path, WAITING.replace(' correlate "k"', ""))
+
+    answers = meet(b, lambda: ring(b), a, lambda: drive.submit(a, task, 0)["reason"], look)
+
+    assert answers == ((False, 0), "OK")
     assert count(look, "after") == 1
 
 

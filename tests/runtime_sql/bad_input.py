@@ -1,0 +1,272 @@
+"""Bad values for every parameter of the public routines, and a world to call the routines in.
+
+`World` is a database with one instance of each kind that a call may meet. `GOOD` has arguments with
+which each routine is called properly; `bad_values` has what may stand in their place, by the type
+that the contract gives the parameter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from runtime_sql.contract.model import RoutineEntry
+from tests.runtime_sql import drive
+
+UNKNOWN_ID = 987_654_321
+OTHER = "other"
+
+TEXT = """
+    workflow w {
+      parallel {
+        action a = t.do()
+        action b = t.do()
+        wait_event c on "bell" { correlate "k" }
+      }
+    }
+"""
+
+
+@dataclass(frozen=True)
+class World:
+    """Ids of what stands in the database."""
+
+    running: int  # an instance; the driver has a lease of its action a, `other` one of its b
+    ended: int  # cancelled, after the driver had claimed its action a
+    failed: int
+    created: int
+    execution: int
+    lease_token: int
+    foreign_execution: int
+    ended_execution: int
+    content_hash: str
+
+
+def make_world(connection: psycopg.Connection[Any], folder: Path) -> World:
+    connection.execute("insert into wf.wf_setting values ('now', '2026-01-01T00:00:00Z')")
+    connection.execute("select wf.sp_register_worker(%s, %s, array['*'])", (OTHER, drive.TOKEN))
+    connection.execute("select wf.sp_register_worker(%s, %s, array['*'])", ("late", drive.TOKEN))
+    connection.execute(
+        "update wf.worker_token set expires_at = '2025-12-31' where worker_id = 'late'"
+    )
+    spec = drive.compile_text(folder, TEXT)
+    drive.deploy(connection, spec)
+    ended = drive.start(connection, "w", {})
+    cancelled = drive.claim(connection)
+    connection.execute("select wf.sp_cancel_workflow_instance(%s)", (ended,))
+    failed = drive.start(connection, "w", {})
+    drive.submit(connection, drive.claim(connection) or {}, -1)
+    running = drive.start(connection, "w", {})
+    own = drive.claim(connection)
+    foreign = connection.execute(
+        "select node_execution_id from wf.sp_worker_request_task(%s, %s)", (OTHER, drive.TOKEN)
+    ).fetchone()
+    created = connection.execute(
+        "select workflow_instance_id from wf.wf_repo_create_workflow_instance('w', '{}')"
+    ).fetchone()
+    assert cancelled is not None
+    assert own is not None
+    assert foreign is not None
+    assert created is not None
+    return World(
+        running=running,
+        ended=ended,
+        failed=failed,
+        created=created[0],
+        execution=own["node_execution_id"],
+        lease_token=own["lease_token"],
+        foreign_execution=foreign[0],
+        ended_execution=cancelled["node_execution_id"],
+        content_hash=spec.content_hash(),
+    )
+
+
+def good_arguments(world: World) -> dict[str, dict[str, Any]]:
+    """Arguments, as texts, with which each routine is called properly."""
+    worker = {"worker_id": drive.WORKER, "worker_token": drive.TOKEN}
+    task = {"node_execution_id": str(world.execution)}
+    lease = {"lease_token": str(world.lease_token)}
+    running = {"workflow_instance_id": str(world.running)}
+    execution = {"execution_id": str(world.execution)}
+    results = (
+        f'[{{"node_execution_id": {world.execution}, "result_code": 0,'
+        f' "lease_token": {world.lease_token}}}]'
+    )
+    return {
+        "wf_worker_authenticate": worker,
+        "sp_worker_request_task": {**worker, "capability": "t", "max_lease_seconds": "60"},
+        "sp_worker_request_tasks": {
+            **worker,
+            "capability": "t",
+            "max_lease_seconds": "60",
+            "max_tasks": "1",
+        },
+        "sp_worker_submit_result": {
+            **task,
+            **worker,
+            "result_code": "0",
+            "output_json": "{}",
+            **lease,
+            "message": "m",
+        },
+        "sp_worker_submit_results": {**worker, "results_json": results},
+        "sp_worker_fail_task": {
+            **task,
+            **worker,
+            "error_code": "-1",
+            "error_message": "m",
+            **lease,
+        },
+        "sp_worker_heartbeat": {**task, **worker, "extend_seconds": "60", **lease},
+        "sp_worker_release_task": {**task, **worker, **lease},
+        "sp_ingest_event": {
+            "event_type": "bell",
+            "source": "s",
+            "idempotency_key": "e1",
+            "payload_json": "{}",
+            "correlation_key": "k",
+            "occurred_at_utc": "2026-01-01T00:00:00Z",
+        },
+        "sp_signal_wait": {
+            "event_type": "bell",
+            "correlation_key": "k",
+            "payload_json": "{}",
+            **running,
+        },
+        "wf_set_version_notes": {
+            "name": "w",
+            "content_hash": world.content_hash,
+            "source_map": "{}",
+            "description": "d",
+        },
+        "wf_publish_workflow_version": {
+            "name": "w",
+            "content_hash": world.content_hash,
+            "activate": "true",
+            "update_actions": "false",
+        },
+        "wf_repo_create_workflow_instance": {
+            "workflow_name": "w",
+            "context_json": "{}",
+            "workflow_version": "1",
+            "business_key": "b1",
+            "priority": "0",
+            "tags_json": '{"a": "b"}',
+        },
+        "sp_start_workflow_instance": {"workflow_instance_id": str(world.created)},
+        "wf_repo_get_workflow_instance": running,
+        "wf_repo_get_running_instances": {},
+        "wf_trace_instance": running,
+        "wf_build_input_json_for_action": execution,
+        "wf_eval_expression": {
+            "program": '[["lit",1]]',
+            **execution,
+            "output_json": "{}",
+            "result_code": "0",
+            "event_json": "{}",
+            "unset_is_null": "false",
+        },
+        "wf_resolve_placeholders": {"template": "{}", **execution},
+        "wf_try_task_result_code": {**execution, "task_key": "a"},
+        "wf_reclaim_expired_leases": {"limit": "10"},
+        "sp_register_worker": {
+            "worker_id": "new",
+            "worker_token": drive.TOKEN,
+            "capabilities": "{t}",
+            "max_concurrency": "1",
+        },
+        "sp_set_worker_state": {"worker_id": drive.WORKER, "desired_state": "DRAINING"},
+        "sp_cancel_workflow_instance": {**running, "reason": "r"},
+        "sp_pause_workflow_instance": running,
+        "sp_resume_workflow_instance": running,
+        "sp_retry_failed_node": {"workflow_instance_id": str(world.failed)},
+        "sp_release_affinity": {**running, "affinity_key": "x"},
+        "sp_purge_instances": {"ended_before": "2027-01-01", "limit": "10"},
+        "sp_delete_workflow_def": {
+            "name": "w",
+            "end_running": "true",
+            "delete_history": "true",
+        },
+        "sp_tick": {},
+    }
+
+
+def nested(depth: int) -> str:
+    return "[" * depth + "]" * depth
+
+
+def document(size: int) -> str:
+    """An object of at least `size` bytes that does not compress away."""
+    # jsonb keeps texts as they are; pg_column_size of a value that is not stored is its plain size.
+    return '{"text": "' + "x" * size + '"}'
+
+
+BY_TYPE: dict[str, dict[str, str]] = {
+    "text": {"empty": "", "long": "k" * 201, "control": "a\x01b", "unknown": "nobody"},
+    "integer": {"not_a_number": "x", "negative": "-1", "zero": "0", "huge": str(2**31)},
+    "bigint": {"not_a_number": "x", "negative": "-1", "unknown": str(UNKNOWN_ID), "huge": "1e30"},
+    "boolean": {"not_a_boolean": "perhaps"},
+    "timestamp": {"not_a_time": "yesterday-ish"},
+    "text_list": {"no_list": "t", "empty_element": '{""}', "null_element": "{null}"},
+    "json": {
+        "no_json": "{",
+        "no_object": "[1]",
+        "nul": '{"a": "\\u0000"}',
+        "surrogate": '{"a": "\\ud800"}',
+        "deep": '{"a": ' + nested(101) + "}",
+        "large": document(17 * 1024 * 1024),
+    },
+}
+
+
+def bad_values(world: World, routine: RoutineEntry) -> Iterator[tuple[str, str, str | None]]:
+    """Every bad value of every parameter: its name, the kind of badness, the text."""
+    for parameter in routine.parameters:
+        yield parameter.name, "null", None
+        for kind, text in BY_TYPE[str(parameter.type)].items():
+            yield parameter.name, kind, text
+        if parameter.name == "node_execution_id":
+            yield parameter.name, "foreign", str(world.foreign_execution)
+            yield parameter.name, "ended", str(world.ended_execution)
+        if parameter.name == "workflow_instance_id":
+            yield parameter.name, "ended", str(world.ended)
+        if parameter.name == "worker_id":
+            yield parameter.name, "expired", "late"
+        if parameter.name == "lease_token":
+            yield parameter.name, "wrong", str(world.lease_token + 1)
+
+
+def call(
+    connection: psycopg.Connection[Any], routine: RoutineEntry, given: dict[str, Any]
+) -> list[tuple[Any, ...]]:
+    """Calls a routine by names, each argument a text that the database casts."""
+    types = {
+        "bigint": "bigint",
+        "boolean": "boolean",
+        "integer": "integer",
+        "json": "jsonb",
+        "text": "text",
+        "text_list": "text[]",
+        "timestamp": "timestamptz",
+    }
+    kinds = {parameter.name: types[str(parameter.type)] for parameter in routine.parameters}
+    arguments = ", ".join(f"p_{name} => %s::text::{kinds[name]}" for name in given)
+    query = f"select * from wf.{routine.name}({arguments})"
+    return connection.execute(query.encode(), list(given.values())).fetchall()
+
+
+def dump(connection: psycopg.Connection[Any]) -> dict[str, str]:
+    """What every table of schema wf holds, as a digest by table."""
+    tables = connection.execute(
+        "select tablename from pg_tables where schemaname = 'wf' order by 1"
+    ).fetchall()
+    query = " union all ".join(
+        f"select '{name}', md5(coalesce(string_agg(t::text, ';' order by t::text), ''))"
+        f" from wf.{name} t"
+        for (name,) in tables
+    )
+    return dict(connection.execute(query.encode()).fetchall())

@@ -1,0 +1,310 @@
+"""Bad values for every parameter of every public routine: a stated answer, and nothing changed.
+
+The values and the world they are used in stand in `bad_input.py`. `OUTCOMES` says of each routine
+and parameter what each kind of value gives:
+
+- a number: the error code raised;
+- `nothing`: an answer (`accepted = false`, no rows, null …) that changes no row;
+- `fine`: the value is a proper one after all;
+- `database`: PostgreSQL itself refuses it, with an SQLSTATE of class 22.
+
+Not written down, because they never differ: a text that is no value of the parameter's type is
+refused by the database, and so are U+0000 and lone surrogates; a worker or token that is unknown,
+missing, malformed or expired is 20001.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+import pytest
+
+from runtime_sql.contract.model import RoutineEntry, load_contract
+from tests.runtime_sql import bad_input, drive
+
+if TYPE_CHECKING:
+    from wfsql.embedded import EmbeddedServer
+
+REFUSED_BY_TYPE = ("not_a_number", "huge", "not_a_boolean", "not_a_time", "no_list", "no_json")
+REFUSED_BY_TYPE += ("nul", "surrogate")
+
+OUTCOMES: dict[str, dict[str, str]] = {
+    "wf_worker_authenticate": {},
+    "sp_worker_request_task": {
+        "capability": "nothing: null empty long control unknown",
+        "max_lease_seconds": "20004: null negative zero",
+    },
+    "sp_worker_request_tasks": {
+        "capability": "nothing: null empty long control unknown",
+        "max_lease_seconds": "20004: null negative zero",
+        "max_tasks": "20004: null negative zero",
+    },
+    "sp_worker_submit_result": {
+        "node_execution_id": "20002: null negative unknown; nothing: foreign ended",
+        "result_code": "20004: null; fine: negative zero",
+        "output_json": "fine: null no_object deep; 20005: large",
+        "lease_token": "fine: null; nothing: negative unknown wrong",
+        "message": "fine: null empty long control unknown",
+    },
+    "sp_worker_submit_results": {
+        "results_json": "20004: null no_object deep large",
+    },
+    "sp_worker_fail_task": {
+        "node_execution_id": "20002: null negative unknown; nothing: foreign ended",
+        "error_code": "fine: null negative zero",
+        "error_message": "fine: null empty long control unknown",
+        "lease_token": "fine: null; nothing: negative unknown wrong",
+    },
+    "sp_worker_heartbeat": {
+        "node_execution_id": "nothing: null negative unknown foreign ended",
+        "extend_seconds": "20004: null negative zero",
+        "lease_token": "nothing: null negative unknown wrong",
+    },
+    "sp_worker_release_task": {
+        "node_execution_id": "nothing: null negative unknown foreign ended",
+        "lease_token": "fine: null; nothing: negative unknown wrong",
+    },
+    "sp_ingest_event": {
+        "event_type": "20004: null empty long control; fine: unknown",
+        "source": "20004: null empty long control; fine: unknown",
+        "idempotency_key": "20004: null empty long control; fine: unknown",
+        "payload_json": "fine: null no_object deep; 20005: large",
+        "correlation_key": "fine: null unknown; 20004: empty long control",
+        "occurred_at_utc": "fine: null",
+    },
+    "sp_signal_wait": {
+        "event_type": "20004: null empty long control; fine: unknown",
+        "correlation_key": "fine: null unknown; 20004: empty long control",
+        "payload_json": "fine: null no_object deep; 20005: large",
+        "workflow_instance_id": "fine: null; 20002: negative unknown; nothing: ended",
+    },
+    "wf_set_version_notes": {
+        "name": "20002: null empty long control unknown",
+        "content_hash": "20002: null empty long control unknown",
+        "source_map": "fine: null no_object deep large",
+        "description": "fine: null empty long control unknown",
+    },
+    "wf_publish_workflow_version": {
+        "name": "20002: null empty long control unknown",
+        "content_hash": "20002: null empty long control unknown",
+        "activate": "nothing: null",
+        "update_actions": "nothing: null",
+    },
+    "wf_repo_create_workflow_instance": {
+        "workflow_name": "20002: null empty long control unknown",
+        "context_json": "20004: null no_object; fine: deep; 20005: large",
+        "workflow_version": "fine: null; 20002: negative zero",
+        "business_key": "fine: null unknown; 20004: empty long control",
+        "priority": "fine: null negative zero",
+        "tags_json": "fine: null; 20004: no_object deep large",
+    },
+    "sp_start_workflow_instance": {
+        "workflow_instance_id": "20002: null negative unknown; nothing: ended",
+    },
+    "wf_repo_get_workflow_instance": {
+        "workflow_instance_id": "nothing: null negative unknown ended",
+    },
+    "wf_trace_instance": {
+        "workflow_instance_id": "nothing: null negative unknown ended",
+    },
+    "wf_build_input_json_for_action": {
+        "execution_id": "nothing: null negative unknown",
+    },
+    "wf_eval_expression": {
+        "program": "nothing: null no_object; database: deep large",
+        "execution_id": "nothing: null negative unknown",
+        "output_json": "nothing: null no_object deep large",
+        "result_code": "nothing: null negative zero",
+        "event_json": "nothing: null no_object deep large",
+        "unset_is_null": "nothing: null",
+    },
+    "wf_resolve_placeholders": {
+        "template": "nothing: null no_object deep large",
+        "execution_id": "nothing: null negative unknown",
+    },
+    "wf_try_task_result_code": {
+        "execution_id": "nothing: null negative unknown",
+        "task_key": "nothing: null empty long control unknown",
+    },
+    "wf_reclaim_expired_leases": {
+        "limit": "nothing: null negative zero",
+    },
+    "sp_register_worker": {
+        "worker_id": "20004: null empty long control; fine: unknown expired",
+        "worker_token": "20004: null empty long control unknown",
+        "capabilities": "fine: null; 20004: empty_element null_element",
+        "max_concurrency": "20004: null negative zero",
+    },
+    "sp_set_worker_state": {
+        "worker_id": "20002: null empty long control unknown; fine: expired",
+        "desired_state": "20004: null empty long control unknown",
+    },
+    "sp_cancel_workflow_instance": {
+        "workflow_instance_id": "20002: null negative unknown; nothing: ended",
+        "reason": "fine: null empty long control unknown",
+    },
+    "sp_pause_workflow_instance": {
+        "workflow_instance_id": "20002: null negative unknown; 20003: ended",
+    },
+    "sp_resume_workflow_instance": {
+        "workflow_instance_id": "20002: null negative unknown; 20003: ended",
+    },
+    "sp_retry_failed_node": {
+        "workflow_instance_id": "20002: null negative unknown; 20003: ended",
+    },
+    "sp_release_affinity": {
+        "workflow_instance_id": "20002: null negative unknown ended",
+        "affinity_key": "20002: null empty long control unknown",
+    },
+    "sp_purge_instances": {
+        "ended_before": "20004: null",
+        "limit": "20004: null negative zero",
+    },
+    "sp_delete_workflow_def": {
+        "name": "20002: null empty long control unknown",
+        "end_running": "20003: null",
+        "delete_history": "20003: null",
+    },
+    "wf_repo_get_running_instances": {},
+    "sp_tick": {},
+}
+
+ROUTINES = {routine.name: routine for routine in load_contract().routines}
+
+
+@pytest.fixture(scope="module")
+def connection(pg_server: EmbeddedServer, pg_template: str) -> Iterator[psycopg.Connection[Any]]:
+    with drive.connect(pg_server.create_database("bad_input", pg_template)) as connection:
+        yield connection
+    pg_server.drop_database("bad_input")
+
+
+@pytest.fixture(scope="module")
+def world(
+    connection: psycopg.Connection[Any], tmp_path_factory: pytest.TempPathFactory
+) -> bad_input.World:
+    folder: Path = tmp_path_factory.mktemp("bad_input")
+    return bad_input.make_world(connection, folder)
+
+
+def expected(routine: RoutineEntry, parameter: str, kind: str) -> str:
+    if kind in REFUSED_BY_TYPE:
+        return "database"
+    has_token = any(p.name == "worker_token" for p in routine.parameters)
+    if (
+        has_token
+        and parameter in ("worker_id", "worker_token")
+        and routine.name != "sp_register_worker"
+    ):
+        return "20001"
+    for part in OUTCOMES[routine.name][parameter].split("; "):
+        outcome, kinds = part.split(": ")
+        if kind in kinds.split():
+            return outcome
+    raise AssertionError(f"{routine.name}: nothing is said of {parameter} {kind}")
+
+
+def outcome(
+    connection: psycopg.Connection[Any], routine: RoutineEntry, given: dict[str, Any]
+) -> str:
+    """What a call gave, `nothing` when it answered."""
+    try:
+        bad_input.call(connection, routine, given)
+    except psycopg.DatabaseError as error:
+        state = error.sqlstate or ""
+        if state[:2] in ("WA", "WF"):
+            code = {"WA": 20000, "WF": 10000}[state[:2]] + int(state[2:])
+            assert code in routine.errors, f"{routine.name} does not list {code}"
+            return str(code)
+        return "database" if state.startswith("22") else f"SQLSTATE {state}"
+    return "nothing"
+
+
+def test_every_public_routine_has_its_outcomes() -> None:
+    assert set(OUTCOMES) == set(ROUTINES)
+
+
+@pytest.mark.parametrize("name", ROUTINES)
+def test_bad_values_are_answered_as_stated_and_change_nothing(
+    connection: psycopg.Connection[Any], world: bad_input.World, name: str
+) -> None:
+    routine = ROUTINES[name]
+    good = bad_input.good_arguments(world)[name]
+    assert list(good) == [p.name for p in routine.parameters]
+    before = bad_input.dump(connection)
+    for parameter, kind, value in bad_input.bad_values(world, routine):
+        stated = expected(routine, parameter, kind)
+        given = {**good, parameter: value}
+        if stated == "fine":
+            with connection.transaction(force_rollback=True):
+                bad_input.call(connection, routine, given)
+            continue
+        assert outcome(connection, routine, given) == stated, (parameter, kind)
+        assert connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+        assert bad_input.dump(connection) == before, (parameter, kind)
+
+
+@pytest.mark.parametrize("name", ROUTINES)
+def test_the_arguments_that_are_called_good_are_accepted(
+    connection: psycopg.Connection[Any], world: bad_input.World, name: str
+) -> None:
+    with connection.transaction(force_rollback=True):
+        if name == "sp_resume_workflow_instance":
+            connection.execute("select wf.sp_pause_workflow_instance(%s)", (world.running,))
+        if name == "sp_release_affinity":
+            connection.execute(
+                "insert into wf.affinity values (%s, 'x', 'driver', 'driver', 1)", (world.running,)
+            )
+        bad_input.call(connection, ROUTINES[name], bad_input.good_arguments(world)[name])
+
+
+@pytest.mark.parametrize(
+    "tags",
+    [
+        '{"": "empty name"}',
+        '{"a": null}',
+        '{"a": {}}',
+        '{"a": "' + "x" * 201 + '"}',
+        '{"' + "x" * 201 + '": "long name"}',
+    ],
+)
+def test_tags_that_cannot_be_looked_up_are_refused(
+    connection: psycopg.Connection[Any], world: bad_input.World, tags: str
+) -> None:
+    routine = ROUTINES["wf_repo_create_workflow_instance"]
+    good = bad_input.good_arguments(world)[routine.name]
+
+    assert outcome(connection, routine, {**good, "tags_json": tags}) == "20004"
+
+
+BAD_RESULTS = (
+    "{}",
+    "[{}]",
+    '[{"node_execution_id": 1}]',
+    '[{"node_execution_id": 1, "result_code": null}]',
+    '[{"node_execution_id": 1, "result_code": 1.5}]',
+    '[{"node_execution_id": 1, "result_code": 99999999999}]',
+    '[{"node_execution_id": 1e400, "result_code": 0}]',
+    '[{"node_execution_id": 1, "result_code": 0, "message": 1}]',
+    '[{"node_execution_id": 1, "result_code": 0, "lease_token": "x"}]',
+    "[null]",
+    '"text"',
+)
+
+
+@pytest.mark.parametrize("results", BAD_RESULTS)
+def test_a_batch_with_a_malformed_result_is_refused_as_a_whole(
+    connection: psycopg.Connection[Any], world: bad_input.World, results: str
+) -> None:
+    routine = ROUTINES["sp_worker_submit_results"]
+    good = bad_input.good_arguments(world)[routine.name]
+    proper = good["results_json"].removeprefix("[").removesuffix("]")
+    if results.startswith("[") and results != "[]":
+        results = f"[{proper}, {results[1:]}"
+    before = bad_input.dump(connection)
+
+    assert outcome(connection, routine, {**good, "results_json": results}) == "20004"
+    assert bad_input.dump(connection) == before

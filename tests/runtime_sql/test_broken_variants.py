@@ -8,7 +8,7 @@ stands beside each.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -277,13 +277,14 @@ VARIANTS = (
 )
 
 
-def cases() -> Iterator[Any]:
-    for variant in VARIANTS:
-        for body in variant.bodies:
-            yield pytest.param(variant, body, id=f"{variant.rule}-{body.__name__[5:45]}")
+CASES = [
+    pytest.param(variant, body, id=f"{variant.rule}-{body.__name__[5:45]}")
+    for variant in VARIANTS
+    for body in variant.bodies
+]
 
 
-@pytest.mark.parametrize(("variant", "body"), cases())
+@pytest.mark.parametrize(("variant", "body"), CASES)
 def test_a_broken_rule_is_noticed(
     pg_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variant: Variant, body: Body
 ) -> None:

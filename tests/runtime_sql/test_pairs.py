@@ -1003,3 +1003,60 @@ def test_an_event_does_not_start_a_workflow_that_is_being_deleted(
 
     assert rung == (False, 0)
     assert one(look, "select count(*) from wf.workflow_instance") == 0
+
+
+# Stricter isolation ------------------------------------------------------------------------------
+#
+# A lock of a row that others only held shared is given to a call whose snapshot does not show what
+# they have activated. But each of them has ended a task that the snapshot still shows as open, and
+# that the call then wants to end, too: it is refused, and works when it is called again.
+
+
+@pytest.mark.parametrize("isolation", ["repeatable read", "serializable"])
+def test_a_call_that_closes_work_is_refused_when_its_snapshot_is_older_than_its_gate(
+    sessions: Sessions, tmp_path: Path, isolation: str
+) -> None:
+    a, b, look = sessions
+    instance = prepare(a, tmp_path, FORK)
+    tasks = claim_all(a)
+    b.execute(f"set default_transaction_isolation = '{isolation}'".encode())
+
+    with pytest.raises(psycopg.errors.SerializationFailure):
+        meet(a, lambda: drive.submit(a, tasks["a"], 0), b, lambda: cancel(b, instance), look)
+
+    assert cancel(b, instance) == "CANCELLED"
+    assert one(look, "select count(*) from wf.task") == 0
+
+
+def test_a_failure_with_an_old_snapshot_is_refused_under_repeatable_read(
+    sessions: Sessions, tmp_path: Path
+) -> None:
+    a, b, look = sessions
+    prepare(a, tmp_path, FORK)
+    tasks = claim_all(a)
+    b.execute("set default_transaction_isolation = 'repeatable read'")
+
+    with pytest.raises(psycopg.errors.SerializationFailure):
+        meet(
+            a,
+            lambda: drive.submit(a, tasks["a"], 0),
+            b,
+            lambda: drive.submit(b, tasks["b"], -1),
+            look,
+        )
+
+    assert drive.submit(b, tasks["b"], -1)["instance_status"] == "FAILED"
+    assert one(look, "select count(*) from wf.task") == 0
+
+
+def test_a_claim_with_an_old_snapshot_is_refused_under_repeatable_read(
+    sessions: Sessions, tmp_path: Path
+) -> None:
+    a, b, look = sessions
+    deploy(a, tmp_path, FORK)
+    dispatch(a, "max_per_worker", 1)
+    drive.start(a, "fork", {})
+    b.execute("set default_transaction_isolation = 'repeatable read'")
+
+    with pytest.raises(psycopg.errors.SerializationFailure):
+        meet(a, lambda: drive.claim(a), b, lambda: drive.claim(b), look)

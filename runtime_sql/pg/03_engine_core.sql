@@ -486,7 +486,15 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
               from unnest(p_entries) a) q
 $$;
 
--- Works off an agenda until nothing is left to do in this call.
+-- How many activations one call may make (R25).
+create or replace function wf.wf_work_limit() returns bigint
+language sql stable set search_path = pg_catalog, pg_temp as $$
+    select coalesce((select s.value::bigint from wf.wf_setting s
+                      where s.name = 'max_activations_per_call'), 1000000)
+$$;
+
+-- Works off an agenda until nothing is left to do in this call. A caller that runs it many times over
+-- keeps what is left of the work limit in the setting wf.work_left of its transaction (wf_apply_due).
 -- p_exclusive: the instances whose gate the caller holds FOR UPDATE.
 -- Raises WFX01 (DETAIL: instance id) when an instance held shared needs its gate exclusive.
 create or replace function wf.wf_engine_run(
@@ -500,9 +508,9 @@ declare
     v_waits        wf.agenda_entry[] := '{}';
     v_done         record;
     v_has_closed   boolean := false;
-    v_work_limit   bigint := coalesce((select s.value::bigint from wf.wf_setting s
-                                        where s.name = 'max_activations_per_call'), 1000000);
-    v_work_left    bigint := v_work_limit;
+    v_work_limit   bigint := wf.wf_work_limit();
+    v_shared_left  text := current_setting('wf.work_left', true);
+    v_work_left    bigint := coalesce(nullif(v_shared_left, '')::bigint, v_work_limit);
 begin
     loop
         if v_has_closed then
@@ -530,6 +538,9 @@ begin
         v_work_left := v_done.work_left;
         v_has_closed := v_has_closed or v_done.has_closed;
     end loop;
+    if v_shared_left <> '' then
+        perform set_config('wf.work_left', v_work_left::text, true);
+    end if;
 end
 $$;
 

@@ -5,7 +5,8 @@
 -- due in its instance (wf_apply_due), so it loses against a deadline that no pass has seen yet.
 
 -- Applies every timer of one instance that is due, in due order, and the time-outs of its leased
--- ACTIONs. Answers whether there was one. Needs the instance's gate exclusive.
+-- ACTIONs. Answers whether there was one. All of it is within one work limit (R25): a timer that is due
+-- may set others that are due at once. Needs the instance's gate exclusive.
 create or replace function wf.wf_apply_due(p_workflow_instance_id bigint, p_now timestamptz)
 returns boolean
 language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -25,6 +26,9 @@ begin
          order by q.due_at, q.node_execution_id
          limit 1;
         exit when not found;
+        if not v_found then
+            perform set_config('wf.work_left', wf.wf_work_limit()::text, true);
+        end if;
         v_found := true;
         if v_row.is_task then
             perform wf.wf_time_out_task(v_row.node_execution_id, p_workflow_instance_id, p_now);
@@ -35,6 +39,9 @@ begin
                                      array[p_workflow_instance_id], p_now);
         end if;
     end loop;
+    if v_found then
+        perform set_config('wf.work_left', '', true);
+    end if;
     return v_found;
 end
 $$;

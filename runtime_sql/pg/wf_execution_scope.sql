@@ -92,6 +92,9 @@ begin
                     where s.execution_scope_id = p_execution_scope_id) then
         perform wf.wf_raise(20002, format('there is no execution scope %s', p_execution_scope_id));
     end if;
+    if pg_column_size(p_output_json) > 16777216 then
+        perform wf.wf_raise(20005, 'the output has more than 16 MB');
+    end if;
     insert into wf.execution_scope_action_entry as x (execution_scope_id, node_execution_id,
         action_name, result_code, output_json, recorded_at)
     values (p_execution_scope_id, p_node_execution_id, p_action_name, p_result_code, p_output_json,

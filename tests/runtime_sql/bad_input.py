@@ -14,6 +14,7 @@ from typing import Any
 
 import psycopg
 
+from compiler import json_values
 from runtime_sql.contract.model import RoutineEntry
 from tests.runtime_sql import drive
 
@@ -22,10 +23,12 @@ OTHER = "other"
 
 TEXT = """
     workflow w {
+      var v : int = 0
       parallel {
         action a = t.do()
         action b = t.do()
         wait_event c on "bell" { correlate "k" }
+        repeat r: 3 { action d = t.do() }
       }
     }
 """
@@ -43,7 +46,10 @@ class World:
     lease_token: int
     foreign_execution: int
     ended_execution: int
+    repeat_execution: int
+    execution_scope: int
     content_hash: str
+    graph: str
 
 
 def make_world(connection: psycopg.Connection[Any], folder: Path) -> World:
@@ -65,6 +71,16 @@ def make_world(connection: psycopg.Connection[Any], folder: Path) -> World:
     foreign = connection.execute(
         "select node_execution_id from wf.sp_worker_request_task(%s, %s)", (OTHER, drive.TOKEN)
     ).fetchone()
+    assert drive.claim(connection) is not None  # the action d, so that nothing is left to claim
+    repeat = connection.execute(
+        "select node_execution_id from wf.node_execution e join wf.workflow_node n using (node_id)"
+        " where n.node_type = 'REPEAT' and e.status = 'RUNNING'"
+    ).fetchone()
+    scope = connection.execute(
+        "select a.execution_scope_id"
+        " from wf.wf_repo_create_workflow_instance('w', '{}') c"
+        " cross join lateral wf.wf_apply_execution_scope(c.workflow_instance_id, 'scope', '{}') a"
+    ).fetchone()
     created = connection.execute(
         "select workflow_instance_id from wf.wf_repo_create_workflow_instance('w', '{}')"
     ).fetchone()
@@ -72,6 +88,8 @@ def make_world(connection: psycopg.Connection[Any], folder: Path) -> World:
     assert own is not None
     assert foreign is not None
     assert created is not None
+    assert repeat is not None
+    assert scope is not None
     return World(
         running=running,
         ended=ended,
@@ -81,7 +99,10 @@ def make_world(connection: psycopg.Connection[Any], folder: Path) -> World:
         lease_token=own["lease_token"],
         foreign_execution=foreign[0],
         ended_execution=cancelled["node_execution_id"],
+        repeat_execution=repeat[0],
+        execution_scope=scope[0],
         content_hash=spec.content_hash(),
+        graph=json_values.dumps(spec.to_json_value()),
     )
 
 
@@ -192,6 +213,74 @@ def good_arguments(world: World) -> dict[str, dict[str, Any]]:
             "delete_history": "true",
         },
         "sp_tick": {},
+        "wf_repo_create_workflow_graph": {
+            "spec": world.graph,
+            "activate": "true",
+            "update_actions": "false",
+        },
+        "wf_repo_set_instance_status": {**running, "status": "PAUSED"},
+        "wf_repo_insert_node_execution": {
+            "workflow_instance_id": str(world.created),
+            "parent_execution_id": "0",
+            "node_key": "w",
+            "iteration_no": "0",
+        },
+        "wf_repo_update_node_execution_status": {
+            **task,
+            "status": "FAILED",
+            "result_code": "-5",
+            "output_json": "{}",
+            "message": "m",
+        },
+        "wf_repo_insert_loop_state": {
+            "node_execution_id": str(world.repeat_execution),
+            "total_count": "3",
+        },
+        "wf_repo_set_scope_variable": {**task, "name": "v", "value_json": "1"},
+        "wf_repo_try_latest_task_result_code": {**running, "node_key": "a"},
+        "wf_repo_upsert_workflow_action": {
+            "action_name": "t.new",
+            "capability": "t",
+            "dispatch_json": "{}",
+        },
+        "wf_repo_upsert_action_schema": {"action_name": "t.do", "schema_json": "{}"},
+        "wf_repo_get_action_schema": {"action_name": "t.do", "revision": "none"},
+        "wf_repo_list_actions": {},
+        "wf_repo_upsert_instance_extension": {**running, "name": "x", "value_json": "1"},
+        "wf_repo_get_instance_extension": {**running, "name": "x"},
+        "wf_repo_get_action_submit_context": task,
+        "wf_repo_upsert_execution_scope_action_entry": {
+            "execution_scope_id": str(world.execution_scope),
+            **task,
+            "action_name": "t.do",
+            "result_code": "0",
+            "output_json": "{}",
+        },
+        "sync_execution_scope_action_entry_after_submit": task,
+        "wf_apply_execution_scope": {
+            "workflow_instance_id": str(world.created),
+            "name": "other",
+            "parameters_json": "{}",
+        },
+        "wf_apply_validation_plan": {**running, "plan_json": '{"variables": {}}'},
+        "wf_foreach_caas_try_skip_body": {
+            "node_execution_id": str(world.repeat_execution),
+            "from": "0",
+            "slots": "1",
+            "now": "2026-01-01T00:00:00Z",
+        },
+        "wf_canonical_json": {"value": "{}"},
+        "sp_purge_bundles": {
+            "created_before": "2027-01-01",
+            "workflow_name": "w",
+            "limit": "10",
+        },
+        "sp_test_bed_run_workflow": {
+            "workflow_name": "w",
+            "context_json": "{}",
+            "script_json": "{}",
+            "workflow_version": "1",
+        },
     }
 
 

@@ -170,6 +170,106 @@ OUTCOMES: dict[str, dict[str, str]] = {
     },
     "wf_repo_get_running_instances": {},
     "sp_tick": {},
+    "wf_repo_create_workflow_graph": {
+        "spec": "20007: null no_object deep; 20005: large",
+        "activate": "nothing: null",
+        "update_actions": "nothing: null",
+    },
+    "wf_repo_set_instance_status": {
+        "workflow_instance_id": "20002: null negative unknown; 20003: ended",
+        "status": "20004: null empty long control unknown",
+    },
+    "wf_repo_insert_node_execution": {
+        "workflow_instance_id": "20002: null negative unknown; nothing: ended",
+        "parent_execution_id": "20003: null negative unknown",
+        "node_key": "20002: null empty long control unknown",
+        "iteration_no": "fine: null negative zero",
+    },
+    "wf_repo_update_node_execution_status": {
+        "node_execution_id": "20002: null negative unknown; fine: foreign; 20003: ended",
+        "status": "20003: null empty long control unknown",
+        "result_code": "fine: null negative; 20004: zero",
+        "output_json": "fine: null no_object deep; 20005: large",
+        "message": "fine: null empty long control unknown",
+    },
+    "wf_repo_insert_loop_state": {
+        "node_execution_id": "20002: null negative unknown; 20003: foreign ended",
+        "total_count": "20004: null negative; 20003: unknown",
+    },
+    "wf_repo_set_scope_variable": {
+        "node_execution_id": "20002: null negative unknown; fine: foreign; 20003: ended",
+        "name": "20004: null empty long control unknown",
+        "value_json": "20004: null no_object deep large",
+    },
+    "wf_repo_try_latest_task_result_code": {
+        "workflow_instance_id": "nothing: null negative unknown ended",
+        "node_key": "nothing: null empty long control unknown",
+    },
+    "wf_repo_upsert_workflow_action": {
+        "action_name": "20004: null empty long control; fine: unknown",
+        "capability": "20004: null empty long control; fine: unknown",
+        "dispatch_json": "20004: null no_object deep large",
+    },
+    "wf_repo_upsert_action_schema": {
+        "action_name": "20002: null empty long control unknown",
+        "schema_json": "20004: null no_object deep large",
+    },
+    "wf_repo_get_action_schema": {
+        "action_name": "nothing: null empty long control unknown",
+        "revision": "nothing: null empty long control unknown",
+    },
+    "wf_repo_upsert_instance_extension": {
+        "workflow_instance_id": "20002: null negative unknown; fine: ended",
+        "name": "20004: null empty long control; fine: unknown",
+        "value_json": "20004: null; fine: no_object deep; 20005: large",
+    },
+    "wf_repo_get_instance_extension": {
+        "workflow_instance_id": "nothing: null negative unknown ended",
+        "name": "nothing: null empty long control unknown",
+    },
+    "wf_repo_get_action_submit_context": {
+        "node_execution_id": "nothing: null negative unknown foreign ended",
+    },
+    "wf_repo_upsert_execution_scope_action_entry": {
+        "execution_scope_id": "20002: null negative unknown",
+        "node_execution_id": "20004: null; fine: negative unknown foreign ended",
+        "action_name": "20004: null empty long control; fine: unknown",
+        "result_code": "20004: null; fine: negative zero",
+        "output_json": "fine: null no_object deep; 20005: large",
+    },
+    "sync_execution_scope_action_entry_after_submit": {
+        "node_execution_id": "20002: null negative unknown; nothing: foreign ended",
+    },
+    "wf_apply_execution_scope": {
+        "workflow_instance_id": "20002: null negative unknown; 20003: ended",
+        "name": "20004: null empty long control; fine: unknown",
+        "parameters_json": "20004: null no_object; fine: deep; 20005: large",
+    },
+    "wf_apply_validation_plan": {
+        "workflow_instance_id": "20002: null negative unknown; 20003: ended",
+        "plan_json": "20004: null no_object deep; 20005: large",
+    },
+    "wf_foreach_caas_try_skip_body": {
+        "node_execution_id": "nothing: null negative unknown foreign ended",
+        "from": "nothing: null negative zero",
+        "slots": "nothing: null zero; database: negative",
+        "now": "nothing: null",
+    },
+    "wf_canonical_json": {
+        "value": "nothing: null no_object deep large",
+    },
+    "sp_purge_bundles": {
+        "created_before": "20004: null",
+        "workflow_name": "nothing: null empty long control unknown",
+        "limit": "20004: null negative zero",
+    },
+    "sp_test_bed_run_workflow": {
+        "workflow_name": "20003: null empty long control unknown",
+        "context_json": "20003: null no_object deep large",
+        "script_json": "20003: null no_object deep large",
+        "workflow_version": "20003: null negative zero",
+    },
+    "wf_repo_list_actions": {},
 }
 
 ROUTINES = {routine.name: routine for routine in load_contract().routines}
@@ -254,6 +354,8 @@ def test_the_arguments_that_are_called_good_are_accepted(
     with connection.transaction(force_rollback=True):
         if name == "sp_resume_workflow_instance":
             connection.execute("select wf.sp_pause_workflow_instance(%s)", (world.running,))
+        if name == "sp_test_bed_run_workflow":
+            connection.execute("select wf.sp_cancel_workflow_instance(%s)", (world.running,))
         if name == "sp_release_affinity":
             connection.execute(
                 "insert into wf.affinity values (%s, 'x', 'driver', 'driver', 1)", (world.running,)

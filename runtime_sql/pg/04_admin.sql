@@ -61,6 +61,37 @@ $$;
 
 -- Instances ---------------------------------------------------------------------------------------
 
+-- Refuses, with 40001, to go on with a snapshot that does not show all that was committed before a
+-- gate was taken: under REPEATABLE READ and SERIALIZABLE the lock of a row that others only locked is
+-- given to a call that cannot see what they have activated. Other calls end what the others ended, too,
+-- and are refused by that; a pause is not. Any commit since the snapshot counts, so that under these
+-- levels an operator's call is best the first of its transaction.
+create or replace function wf.wf_check_snapshot() returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    v_snapshot pg_snapshot;
+    v_from     bigint;
+    v_to       bigint;
+begin
+    if current_setting('transaction_isolation') in ('read committed', 'read uncommitted') then
+        return;
+    end if;
+    v_snapshot := pg_current_snapshot();
+    v_from := pg_snapshot_xmax(v_snapshot)::text::bigint;
+    v_to := pg_current_xact_id()::text::bigint;
+    if v_to - v_from > 10000 or exists (
+        select 1
+          from (select x::text::bigint as id from pg_snapshot_xip(v_snapshot) x
+                union all
+                select g.id from generate_series(v_from, v_to) g(id)) q
+         where pg_xact_status(q.id::text::xid8) = 'committed')
+    then
+        raise exception 'could not serialize access: the snapshot is older than the gate'
+            using errcode = 'serialization_failure';
+    end if;
+end
+$$;
+
 -- Takes an instance's gate exclusive and answers its status. Errors: 20002 unknown instance.
 create or replace function wf.wf_lock_instance(p_workflow_instance_id bigint) returns text
 language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -74,6 +105,7 @@ begin
         perform wf.wf_raise(20002, format('there is no workflow instance %s',
                                           p_workflow_instance_id));
     end if;
+    perform wf.wf_check_snapshot();
     return v_status;
 end
 $$;

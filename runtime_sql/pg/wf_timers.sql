@@ -120,7 +120,8 @@ end
 $$;
 
 -- Makes delayed tasks claimable whose time has come; those of a paused instance wait. Answers how
--- many. Locks: task rows with SKIP LOCKED.
+-- many. Locks: task rows, and their gates shared, so that no pause comes in between; both with SKIP
+-- LOCKED.
 create or replace function wf.wf_release_due_tasks(p_limit integer, p_now timestamptz)
 returns integer
 language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -140,7 +141,8 @@ begin
          where not o.is_claimable and o.available_at <= p_now and i.status = 'RUNNING'
          order by o.available_at, o.node_execution_id
          limit p_limit
-           for update of o skip locked);
+           for update of o skip locked
+           for key share of i skip locked);
     get diagnostics v_count = row_count;
     return v_count;
 end

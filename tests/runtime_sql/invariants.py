@@ -59,7 +59,10 @@ INVARIANTS = {
           from wf.node_execution e
           left join wf.node_execution p on p.node_execution_id = e.parent_execution_id
          where e.status in {_OPEN} and e.parent_execution_id <> 0
-           and (p.status is null or p.status not in {_OPEN})""",
+           and (p.status is null or p.status not in {_OPEN})
+           -- A cancelled SEQUENCE that runs its finally is below what was cancelled with it (R13).
+           and not exists (select 1 from wf.pending_end q
+                            where q.node_execution_id = e.node_execution_id and q.is_cancelled)""",
     "an open composite has something that will move it": f"""
         select e.node_execution_id, n.node_key, n.node_type
           from wf.node_execution e join wf.workflow_node n using (node_id)
@@ -69,7 +72,10 @@ INVARIANTS = {
                               and c.parent_execution_id = e.node_execution_id
                               and c.status in {_OPEN})
            and not exists (select 1 from wf.timer t
-                            where t.node_execution_id = e.node_execution_id)""",
+                            where t.node_execution_id = e.node_execution_id)
+           -- It waits for finallys further down.
+           and not exists (select 1 from wf.pending_end q
+                            where q.cancel_parent_id = e.node_execution_id)""",
     "counters say what can be counted": f"""
         select c.node_execution_id, c.open_count, x.open, c.succeeded_count, x.succeeded,
                c.failed_count, x.failed, c.next_index, x.started

@@ -23,7 +23,7 @@ from tests.runtime_sql import drive
 from tests.runtime_sql.invariants import broken
 
 THREADS = 8
-TRIES = 50
+TRIES = 200
 RETRYABLE = {"40001", "40P01", "55P03"}
 # What a call may be told when it comes too late: unknown, not in that state, taken, try again.
 ANSWERS = {"WA002", "WA003", "WA009", "WA010"}
@@ -141,14 +141,15 @@ class Worker(threading.Thread):
 
     def rows(self, query: str, *arguments: Any) -> list[tuple[Any, ...]]:
         """Calls a routine, again where that is the thing to do; no rows for a stated refusal."""
-        for _ in range(TRIES):
+        for attempt in range(TRIES):
             try:
                 return self.connection.execute(query.encode(), arguments).fetchall()
             except psycopg.OperationalError as error:
                 state = error.sqlstate
                 if state in RETRYABLE:
                     self.count(retries=state)
-                    time.sleep(self.random.random() * 0.02)
+                    pause = min(0.5, 0.01 * 2 ** min(attempt, 9))
+                    time.sleep(self.random.random() * pause)
                     continue
                 self.reconnect()
             except psycopg.DatabaseError as error:

@@ -255,6 +255,22 @@ VARIANTS = (
             test_pairs.test_a_claim_that_read_before_a_task_was_put_off_does_not_take_it_early,
         ),
     ),
+    # A task of a paused instance is made claimable by what was read before the pause.
+    Variant(
+        "a pass shares the gates of what it releases",
+        "wf_release_due_tasks",
+        "for key share of i skip locked",
+        "",
+        (test_pairs.test_a_pass_that_read_before_a_pause_does_not_release_a_task_of_it,),
+    ),
+    # Under REPEATABLE READ the lock of a row that others only locked says nothing of what they did.
+    Variant(
+        "an operator's snapshot is as new as the gate",
+        "wf_check_snapshot",
+        "pg_xact_status(q.id::text::xid8) = 'committed'",
+        "false",
+        (test_pairs.test_a_pause_with_an_old_snapshot_is_refused_under_repeatable_read,),
+    ),
     # An instance is created while its workflow goes.
     Variant(
         "a create holds its workflow",

@@ -16,7 +16,7 @@ import pytest
 
 from tests.runtime_sql import drive
 from tests.runtime_sql.sessions import STOP, background, meet, pass_by, stopped, wait_until_blocked
-from tests.runtime_sql.variants import put_stop
+from tests.runtime_sql.variants import put_stop, replace_in
 
 Connection = psycopg.Connection[Any]
 Sessions = tuple[Connection, Connection, Connection]
@@ -1005,11 +1005,48 @@ def test_an_event_does_not_start_a_workflow_that_is_being_deleted(
     assert one(look, "select count(*) from wf.workflow_instance") == 0
 
 
+def test_a_pass_that_read_before_a_pause_does_not_release_a_task_of_it(
+    sessions: Sessions, tmp_path: Path
+) -> None:
+    a, b, look = sessions
+    instance = prepare(a, tmp_path, "workflow w { action a = t.do() { delay 10s } }")
+    stop_clock(a, 11)
+    # The stop stands within the statement, after its snapshot and before its locks.
+    replace_in(
+        a,
+        "wf_release_due_tasks",
+        "where not o.is_claimable",
+        f"where (select pg_catalog.pg_advisory_xact_lock_shared({STOP})) is not null"
+        " and not o.is_claimable",
+    )
+
+    with stopped(look, b, lambda: tick(b)) as ticking:
+        pause(a, instance)
+
+    assert ticking.result() == (0, 0, 0)
+    assert drive.claim(look) is None
+
+
 # Stricter isolation ------------------------------------------------------------------------------
 #
 # A lock of a row that others only held shared is given to a call whose snapshot does not show what
 # they have activated. But each of them has ended a task that the snapshot still shows as open, and
-# that the call then wants to end, too: it is refused, and works when it is called again.
+# that the call then wants to end, too: it is refused, and works when it is called again. A pause ends
+# nothing, so it looks whether anything was committed since its snapshot.
+
+
+def test_a_pause_with_an_old_snapshot_is_refused_under_repeatable_read(
+    sessions: Sessions, tmp_path: Path
+) -> None:
+    a, b, look = sessions
+    instance = prepare(a, tmp_path, WAITING)
+    b.execute("set default_transaction_isolation = 'repeatable read'")
+
+    with pytest.raises(psycopg.errors.SerializationFailure):
+        meet(a, lambda: ring(a), b, lambda: pause(b, instance), look)
+
+    assert pause(b, instance) == "PAUSED"
+    assert drive.claim(look) is None
 
 
 @pytest.mark.parametrize("isolation", ["repeatable read", "serializable"])

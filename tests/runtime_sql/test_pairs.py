@@ -1031,8 +1031,8 @@ def test_a_pass_that_read_before_a_pause_does_not_release_a_task_of_it(
 #
 # A lock of a row that others only held shared is given to a call whose snapshot does not show what
 # they have activated. But each of them has ended a task that the snapshot still shows as open, and
-# that the call then wants to end, too: it is refused, and works when it is called again. A pause ends
-# nothing, so it looks whether anything was committed since its snapshot.
+# that the call then wants to end, too: it is refused, and works when it is called again. A pause
+# ends nothing, so it looks whether anything was committed since its snapshot.
 
 
 def test_a_pause_with_an_old_snapshot_is_refused_under_repeatable_read(

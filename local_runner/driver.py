@@ -80,7 +80,16 @@ class NodeEnded:
     total: int | None = field(default=None, compare=False)
 
 
-Event = ActionOffered | ActionStarted | ActionFinished | ActionAbandoned | NodeEnded
+@dataclass(frozen=True, slots=True)
+class RunInterrupted:
+    """Ctrl-C has come: nothing new starts, and the handlers that run have their chance."""
+
+    running_count: int
+
+
+Event = (
+    ActionOffered | ActionStarted | ActionFinished | ActionAbandoned | NodeEnded | RunInterrupted
+)
 Listener = Callable[[Event], None]
 
 
@@ -92,6 +101,7 @@ class TimelineEntry(NamedTuple):
     worker: int
     started_at: float
     ended_at: float
+    result_code: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -225,19 +235,27 @@ class Driver:
             return
 
         before = signal.getsignal(signal.SIGINT) or signal.SIG_DFL
+        tellers: list[threading.Thread] = []
 
         def note(_number: int, _frame: FrameType | None) -> None:
             signal.signal(signal.SIGINT, before)
+            # First of all: what handlers return once they have heard of it comes behind it.
+            self._results.put(_INTERRUPT)
             # Told here already, because a handler may be running in this thread.
             for call in list(self._running.values()):
                 call.cancel()
-            self._results.put(_INTERRUPT)
+            # A handler may be writing to the terminal in this thread, just now.
+            told = RunInterrupted(len(self._running))
+            tellers.append(threading.Thread(target=self._notify, args=(told,)))
+            tellers[-1].start()
 
         signal.signal(signal.SIGINT, note)
         try:
             yield
         finally:
             signal.signal(signal.SIGINT, before)
+            for teller in tellers:
+                teller.join()
 
     # -- time
 
@@ -388,7 +406,14 @@ class Driver:
         if outcome is None or isinstance(outcome, BaseException):
             raise outcome or RuntimeError("a worker came back without an outcome")
         self.timeline.append(
-            TimelineEntry(command.path, command.action, call.worker, call.started_at, call.ended_at)
+            TimelineEntry(
+                command.path,
+                command.action,
+                call.worker,
+                call.started_at,
+                call.ended_at,
+                outcome.code,
+            )
         )
         if self._listener is not None:
             self._listener(

@@ -9,14 +9,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from benchmarks.measure import machine
 from benchmarks.runner.peers import REQUIREMENTS, python
 
 ROOT = Path(__file__).parents[2]
@@ -33,6 +32,7 @@ Cell = tuple[str, int, str]
 def main() -> int:
     options = _options()
     samples: dict[Cell, list[dict[str, Any]]] = {}
+    before = machine()
     commands = _commands(options.sizes, python())
     for number in range(options.rounds):
         for cell, command in commands.items():
@@ -41,9 +41,9 @@ def main() -> int:
             print(f"round {number + 1}: {' '.join(map(str, cell))}", file=sys.stderr)
     print(_table(samples))
     result = {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": {"cores": os.cpu_count(), "system": platform.platform()},
-        "versions": {"python": platform.python_version(), "others": list(REQUIREMENTS)},
+        "machine": before,
+        "load_after": [round(load, 2) for load in os.getloadavg()],
+        "others": list(REQUIREMENTS),
         "settings": {"rounds": options.rounds, "timeout_seconds": options.timeout},
         "samples": [
             {"shape": shape, "count": count, "subject": subject, "runs": runs}

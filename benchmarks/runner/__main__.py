@@ -39,7 +39,15 @@ def main() -> int:
             sample = _run(command, options.timeout)
             samples.setdefault(cell, []).append(sample)
             print(f"round {number + 1}: {' '.join(map(str, cell))}", file=sys.stderr)
+            # At each one, so that a long evening that was broken off has its result.
+            _save(options, before, samples)
     print(_table(samples))
+    return 0
+
+
+def _save(
+    options: argparse.Namespace, before: dict[str, Any], samples: dict[Cell, list[dict[str, Any]]]
+) -> None:
     result = {
         "machine": before,
         "load_after": [round(load, 2) for load in os.getloadavg()],
@@ -52,7 +60,6 @@ def main() -> int:
     }
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-    return 0
 
 
 def _options() -> argparse.Namespace:

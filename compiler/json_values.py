@@ -63,6 +63,11 @@ def parse_number(text: str) -> int | Decimal:
     return Decimal(normal) if "." in normal else int(normal)
 
 
+def _parse_integer(text: str) -> int | Decimal:
+    """Does so for digits alone; most numbers are short, and need no look at their normal form."""
+    return int(text) if len(text) <= MAX_NUMBER_LENGTH else parse_number(text)
+
+
 def _object(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
     result = dict(pairs)
     if len(result) != len(pairs):
@@ -132,7 +137,7 @@ def loads(text: str) -> JsonValue:
         value = json.loads(
             text,
             parse_float=parse_number,
-            parse_int=parse_number,
+            parse_int=_parse_integer,
             parse_constant=lambda name: _refuse(f"number {name} is not finite"),
             object_pairs_hook=_object,
         )
@@ -151,7 +156,7 @@ def read_stored(text: str) -> JsonValue:
     Raises:
       json.JSONDecodeError: not JSON.
     """
-    return json.loads(text, parse_float=parse_number, parse_int=parse_number)
+    return json.loads(text, parse_float=parse_number, parse_int=_parse_integer)
 
 
 def from_python(value: object) -> JsonValue:

@@ -80,7 +80,16 @@ class NodeEnded:
     total: int | None = field(default=None, compare=False)
 
 
-Event = ActionOffered | ActionStarted | ActionFinished | ActionAbandoned | NodeEnded
+@dataclass(frozen=True, slots=True)
+class RunInterrupted:
+    """Ctrl-C has come: nothing new starts, and the handlers that run have their chance."""
+
+    running_count: int
+
+
+Event = (
+    ActionOffered | ActionStarted | ActionFinished | ActionAbandoned | NodeEnded | RunInterrupted
+)
 Listener = Callable[[Event], None]
 
 
@@ -92,6 +101,7 @@ class TimelineEntry(NamedTuple):
     worker: int
     started_at: float
     ended_at: float
+    result_code: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -155,6 +165,7 @@ class Driver:
         self._results: queue.SimpleQueue[_Call | str] = queue.SimpleQueue()
         # What was called in this thread, and has come back.
         self._done_here: _Call | None = None
+        self._taken_at: int | None = None
         self._free_workers = list(range(parallel_workers))
         self._workers = Workers()
         self.timeline: list[TimelineEntry] = []
@@ -189,12 +200,15 @@ class Driver:
 
     def _step(self) -> bool:
         """Hands out what can be, then waits for one thing to happen; False when all is over."""
-        self._apply_due(self._now())
-        self._hand_out_ready()
+        # The time at which a result was taken just now still holds.
+        now = self._now() if self._taken_at is None else self._taken_at
+        self._taken_at = None
+        self._apply_due(now)
+        self._hand_out_ready(now)
         if self._done_here is not None:
             done, self._done_here = self._done_here, None
             if self._results.empty():
-                self._take(done)
+                self._taken_at = self._take(done)
                 return True
             # An interrupt came while it ran, and goes first.
             self._results.put(done)
@@ -225,19 +239,27 @@ class Driver:
             return
 
         before = signal.getsignal(signal.SIGINT) or signal.SIG_DFL
+        tellers: list[threading.Thread] = []
 
         def note(_number: int, _frame: FrameType | None) -> None:
             signal.signal(signal.SIGINT, before)
+            # First of all: what handlers return once they have heard of it comes behind it.
+            self._results.put(_INTERRUPT)
             # Told here already, because a handler may be running in this thread.
             for call in list(self._running.values()):
                 call.cancel()
-            self._results.put(_INTERRUPT)
+            # A handler may be writing to the terminal in this thread, just now.
+            told = RunInterrupted(len(self._running))
+            tellers.append(threading.Thread(target=self._notify, args=(told,)))
+            tellers[-1].start()
 
         signal.signal(signal.SIGINT, note)
         try:
             yield
         finally:
             signal.signal(signal.SIGINT, before)
+            for teller in tellers:
+                teller.join()
 
     # -- time
 
@@ -261,6 +283,8 @@ class Driver:
         if due is not None and due <= now:
             self._write({"do": "advance", "now": now})
             self._obey(self._machine.advance(now), is_timeout=True)
+        if not self._running:
+            return
         for call in list(self._running.values()):
             # A cancelled handler may still use its own time up, but no more.
             if call.deadline_ms is not None and call.deadline_ms <= now:
@@ -295,8 +319,12 @@ class Driver:
             self._offer(command)
 
     def _offer(self, command: RunAction) -> None:
-        heapq.heappush(self._later, (command.available_ms, command.execution_id, command))
-        self._notify(ActionOffered(command.path, command.action))
+        if command.available_ms <= self._machine.now_ms:
+            heapq.heappush(self._ready, (command.claim_key, command))
+        else:
+            heapq.heappush(self._later, (command.available_ms, command.execution_id, command))
+        if self._listener is not None:
+            self._listener(ActionOffered(command.path, command.action))
 
     def _withdraw(self, execution_ids: set[int]) -> None:
         self._ready = [entry for entry in self._ready if entry[1].execution_id not in execution_ids]
@@ -304,8 +332,7 @@ class Driver:
         heapq.heapify(self._ready)
         heapq.heapify(self._later)
 
-    def _hand_out_ready(self) -> None:
-        now = self._now()
+    def _hand_out_ready(self, now: int) -> None:
         while self._later and self._later[0][0] <= now:
             command = heapq.heappop(self._later)[2]
             heapq.heappush(self._ready, (command.claim_key, command))
@@ -376,19 +403,27 @@ class Driver:
             return
         call.future.add_done_callback(come_back)
 
-    def _take(self, call: _Call) -> None:
+    def _take(self, call: _Call) -> int:
+        """Hands a result to the machine and returns the time at which it did."""
         # One time for both: nothing may become due between them.
         now = self._now()
         self._apply_due(now)
         command, outcome = call.command, call.outcome
         if self._running.get(command.execution_id) is not call:
-            return
+            return now
         del self._running[command.execution_id]
         heapq.heappush(self._free_workers, call.worker)
         if outcome is None or isinstance(outcome, BaseException):
             raise outcome or RuntimeError("a worker came back without an outcome")
         self.timeline.append(
-            TimelineEntry(command.path, command.action, call.worker, call.started_at, call.ended_at)
+            TimelineEntry(
+                command.path,
+                command.action,
+                call.worker,
+                call.started_at,
+                call.ended_at,
+                outcome.code,
+            )
         )
         if self._listener is not None:
             self._listener(
@@ -397,6 +432,7 @@ class Driver:
                 )
             )
         self._complete(command.execution_id, outcome, now)
+        return now
 
     def _complete(self, execution_id: int, outcome: Outcome, now: int) -> None:
         if self._journal is not None:

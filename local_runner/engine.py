@@ -135,7 +135,8 @@ class LocalWorkflowEngine:
       parallel_workers: how many handlers may run at a time. With 1 the order of actions is fixed.
       executor: runs the handlers in place of threads; one of processes takes handlers that can be
         pickled, functions of a module. `parallel_workers` is how many it gets at a time.
-      on_event: called in the thread of `run` for each action started or finished and node ended.
+      on_event: called in the thread of `run` for each action started or finished and node ended;
+        for an interrupt at once, in another thread.
     """
 
     def __init__(

@@ -144,10 +144,13 @@ class Machine:
         execution = self.executions.get(execution_id)
         if execution is None:
             return self.advance(self._now if now_ms is None else now_ms)
-        running_attempt = execution.attempts if execution.status == RUNNING else None
-        self.begin(execution_id, now_ms)
-        attempt = execution.attempts if running_attempt is None else running_attempt
-        self._apply_due()
+        if execution.status == READY:
+            self.begin(execution_id, now_ms)
+        else:
+            self._move_to(now_ms)
+        attempt = execution.attempts
+        if self._due:
+            self._apply_due()
         is_wanted = execution.status == RUNNING and execution.attempts == attempt
         if is_wanted and execution.node.type == "ACTION":
             self._take_result(execution, result_code, output, message)
@@ -165,9 +168,8 @@ class Machine:
         else:
             # Already so while the sets run: they may read the node's own result by `ctx.task`.
             execution.status, execution.result_code = SUCCEEDED, result_code
-            self._set_and_succeed(
-                execution, result_code, self._view(execution, output, result_code)
-            )
+            view = self._view(execution, output, result_code) if execution.node.bindings else None
+            self._set_and_succeed(execution, result_code, view)
 
     def advance(self, now_ms: int) -> tuple[Command, ...]:
         """Applies what is due at `now_ms`, earliest first, at the same time by execution id."""
@@ -327,11 +329,14 @@ class Machine:
             return
         if self._out_of_work(execution):
             return
-        problem = None if execution.parent is None else self._initialise(execution)
-        if problem is None:
-            LOOK_AT[execution.node.type](self, execution)
-        else:
-            self.fail_by_engine(execution, problem)
+        node = execution.node
+        # Those of the workflow itself were settled with its inputs.
+        if node.initialisers and execution.parent is not None:
+            problem = self._initialise(execution)
+            if problem is not None:
+                self.fail_by_engine(execution, problem)
+                return
+        LOOK_AT[node.type](self, execution)
 
     def _tell_parent(self, execution: Execution) -> None:
         parent = execution.parent
@@ -529,8 +534,9 @@ class Machine:
 
     def _ended(self, execution: Execution) -> None:
         # Whether the root has succeeded is known when its output has been made.
-        is_certain = execution.parent is not None or execution.status == FAILED
-        if self.on_ended is not None and is_certain:
+        if self.on_ended is not None and (
+            execution.parent is not None or execution.status == FAILED
+        ):
             self.on_ended(execution)
         self._agenda.append((self._tell_parent, execution))
 

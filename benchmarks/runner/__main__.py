@@ -9,14 +9,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from benchmarks.measure import machine
 from benchmarks.runner.peers import REQUIREMENTS, python
 
 ROOT = Path(__file__).parents[2]
@@ -33,17 +32,26 @@ Cell = tuple[str, int, str]
 def main() -> int:
     options = _options()
     samples: dict[Cell, list[dict[str, Any]]] = {}
+    before = machine()
     commands = _commands(options.sizes, python())
     for number in range(options.rounds):
         for cell, command in commands.items():
             sample = _run(command, options.timeout)
             samples.setdefault(cell, []).append(sample)
             print(f"round {number + 1}: {' '.join(map(str, cell))}", file=sys.stderr)
+            # At each one, so that a long evening that was broken off has its result.
+            _save(options, before, samples)
     print(_table(samples))
+    return 0
+
+
+def _save(
+    options: argparse.Namespace, before: dict[str, Any], samples: dict[Cell, list[dict[str, Any]]]
+) -> None:
     result = {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": {"cores": os.cpu_count(), "system": platform.platform()},
-        "versions": {"python": platform.python_version(), "others": list(REQUIREMENTS)},
+        "machine": before,
+        "load_after": [round(load, 2) for load in os.getloadavg()],
+        "others": list(REQUIREMENTS),
         "settings": {"rounds": options.rounds, "timeout_seconds": options.timeout},
         "samples": [
             {"shape": shape, "count": count, "subject": subject, "runs": runs}
@@ -52,7 +60,6 @@ def main() -> int:
     }
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-    return 0
 
 
 def _options() -> argparse.Namespace:

@@ -11,13 +11,13 @@ the conformance suite.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psycopg
 import pytest
-from hypothesis import HealthCheck, given, note, settings
+from hypothesis import HealthCheck, given, note, seed, settings
 
 from compiler import json_values
 from compiler.pipeline import compile_text
@@ -29,6 +29,7 @@ from wfsql.testing.cases import (
     IN_ORDER,
     Case,
     Expectations,
+    Schedule,
     Script,
     ScriptedResult,
     SendEvent,
@@ -41,7 +42,11 @@ from wfsql.testing.local import LocalEngine
 from wfsql.testing.postgres import PostgresEngine, PostgresSession
 
 _FUZZ = os.environ.get("WFSQL_FUZZ")
+_COUNT = int(_FUZZ) if _FUZZ else 300
+# Each part is a test of its own, so that two processes can share them.
+_PARTS = 6
 _HERE = Span(0, 1)
+Check = Callable[[RandomProgram], None]
 _VISITS = 300
 _END_STATES = {"SUCCEEDED", "FAILED", "CANCELLED", "SKIPPED"}
 
@@ -185,24 +190,38 @@ def _index(program: RandomProgram, catalog: Path) -> GraphIndex:
     return GraphIndex(compiled.specs[0])
 
 
-@settings(_SETTINGS, max_examples=int(_FUZZ) if _FUZZ else 300)
-@given(program=programs())
-def test_random_programs_leave_equal_traces(
-    program: RandomProgram, catalog: Path, postgres: _Watched
+def _played_by(check: Check, seed_number: int, count: int, *, has_waits: bool = False) -> None:
+    """Draws `count` programs and checks each; the same every time, but for `make fuzz`."""
+    drawn = given(program=programs(has_waits=has_waits))(check)
+    drawn = settings(_SETTINGS, max_examples=count)(drawn)
+    (drawn if _FUZZ else seed(seed_number)(drawn))()
+
+
+@pytest.mark.parametrize("part", range(_PARTS))
+def test_random_programs_leave_equal_traces(part: int, catalog: Path, postgres: _Watched) -> None:
+    def check(program: RandomProgram) -> None:
+        index, case = _index(program, catalog), _case(program)
+        for schedule in dict.fromkeys(
+            [IN_ORDER, program.schedule] if _FUZZ else [program.schedule]
+        ):
+            note(f"played {schedule}")
+            _assert_engines_agree(index, case, schedule, postgres)
+
+    _played_by(check, part, _COUNT // _PARTS)
+
+
+def _assert_engines_agree(
+    index: GraphIndex, case: Case, schedule: Schedule, postgres: _Watched
 ) -> None:
-    index, case = _index(program, catalog), _case(program)
+    local = play(LocalEngine(), index, case, schedule)
+    in_database = play(postgres.engine, index, case, schedule)
 
-    for schedule in dict.fromkeys([IN_ORDER, program.schedule] if _FUZZ else [program.schedule]):
-        note(f"played {schedule}")
-        local = play(LocalEngine(), index, case, schedule)
-        in_database = play(postgres.engine, index, case, schedule)
-
-        assert differences(_remains(local).trace, _remains(in_database).trace) == []
-        assert local.visited == in_database.visited
-        assert _remains(local).trace["status"] in ("SUCCEEDED", "FAILED")
-        for remains in (_remains(local), _remains(in_database)):
-            assert {e.status for e in remains.executions} <= _END_STATES
-        assert postgres.leftovers == []
+    assert differences(_remains(local).trace, _remains(in_database).trace) == []
+    assert local.visited == in_database.visited
+    assert _remains(local).trace["status"] in ("SUCCEEDED", "FAILED")
+    for remains in (_remains(local), _remains(in_database)):
+        assert {e.status for e in remains.executions} <= _END_STATES
+    assert postgres.leftovers == []
 
 
 def _agrees_in_every_order(remains: Remains, program: RandomProgram) -> bool:
@@ -217,18 +236,17 @@ def _agrees_in_every_order(remains: Remains, program: RandomProgram) -> bool:
     return all_went and not is_timed and not is_scripted
 
 
-@settings(_SETTINGS, max_examples=int(_FUZZ) // 4 if _FUZZ else 60)
-@given(program=programs(has_waits=True))
-def test_random_programs_that_wait_leave_the_same_again(
-    program: RandomProgram, catalog: Path, postgres: _Watched
-) -> None:
-    index, case = _index(program, catalog), _case(program)
-    once = _remains(play(postgres.engine, index, case, IN_ORDER))
-    has_ended = once.trace["status"] in ("SUCCEEDED", "FAILED")
-    assert has_ended or once.trace["status"] == "RUNNING"
-    assert not has_ended or postgres.leftovers == []
-    again = _remains(play(postgres.engine, index, case, IN_ORDER))
-    assert differences(once.trace, again.trace) == []
-    other = _remains(play(postgres.engine, index, case, program.schedule))
-    if _agrees_in_every_order(once, program):
-        assert differences(once.trace, other.trace) == []
+def test_random_programs_that_wait_leave_the_same_again(catalog: Path, postgres: _Watched) -> None:
+    def check(program: RandomProgram) -> None:
+        index, case = _index(program, catalog), _case(program)
+        once = _remains(play(postgres.engine, index, case, IN_ORDER))
+        has_ended = once.trace["status"] in ("SUCCEEDED", "FAILED")
+        assert has_ended or once.trace["status"] == "RUNNING"
+        assert not has_ended or postgres.leftovers == []
+        again = _remains(play(postgres.engine, index, case, IN_ORDER))
+        assert differences(once.trace, again.trace) == []
+        other = _remains(play(postgres.engine, index, case, program.schedule))
+        if _agrees_in_every_order(once, program):
+            assert differences(once.trace, other.trace) == []
+
+    _played_by(check, 0, _COUNT // 5, has_waits=True)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from compiler import json_values
-from runtime_sql.connection import InputRow
 from wfsql.cli.output import did_you_mean
 
+if TYPE_CHECKING:
+    from runtime_sql.connection import InputRow
 
-def unknown_keys(context: Mapping[str, Any], inputs: Sequence[InputRow]) -> list[str]:
-    """Returns a line for each key that no input reads. It is allowed, and often a slip."""
-    names = [row.name for row in inputs]
+
+def unknown_keys(context: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    """Returns a line for each key that is no input's name. It is allowed, and often a slip."""
     return [
         f'no input is called "{key}"; {_meant(key, names, context)}'
         for key in context

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,8 @@ from local_runner.driver import (
     ActionStarted,
     Event,
     NodeEnded,
+    RunInterrupted,
+    TimelineEntry,
 )
 from wfsql.cli.output import say
 
@@ -65,7 +66,13 @@ def _lines(event: Event) -> list[str]:
         return [plain(f"  {event.path}  {event.action} -> {event.result_code}{note}")]
     if isinstance(event, ActionAbandoned):
         return [plain(f"  {event.path}  {event.action} timed out; its thread is left behind")]
+    if isinstance(event, RunInterrupted) and event.running_count:
+        return [f"interrupted: waiting for {_handlers(event.running_count)}; Ctrl-C again ends it"]
     return []
+
+
+def _handlers(count: int) -> str:
+    return "the handler that runs" if count == 1 else f"the {count} handlers that run"
 
 
 class Board:
@@ -133,10 +140,18 @@ def show_summary(result: RunResult) -> None:
     from rich.text import Text
 
     table = Table(box=SIMPLE, pad_edge=False)
-    for column in ("ACTION", "CALLS", "BUSY"):
+    for column in ("ACTION", "CALLS", "FAILED", "BUSY"):
         table.add_column(column, justify="left" if column == "ACTION" else "right")
-    calls = Counter(entry.action for entry in result.timeline)
-    for action, count in calls.items():
-        busy = sum(e.ended_at - e.started_at for e in result.timeline if e.action == action)
-        table.add_row(Text(plain(action)), str(count), f"{busy:.2f} s")
+    for action, (calls, failures, busy) in by_action(result.timeline).items():
+        table.add_row(Text(plain(action)), str(calls), str(failures), f"{busy:.2f} s")
     Console(stderr=True).print(table)
+
+
+def by_action(timeline: Iterable[TimelineEntry]) -> dict[str, tuple[int, int, float]]:
+    """Returns calls, failed calls and busy seconds of each action, in order of the first call."""
+    found: dict[str, tuple[int, int, float]] = {}
+    for entry in timeline:
+        calls, failures, busy = found.get(entry.action, (0, 0, 0.0))
+        failures += entry.result_code < 0
+        found[entry.action] = calls + 1, failures, busy + entry.ended_at - entry.started_at
+    return found

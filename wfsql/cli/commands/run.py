@@ -21,6 +21,7 @@ from wfsql.cli.context import (
 from wfsql.cli.database import JsonOption
 from wfsql.cli.files import check_writable
 from wfsql.cli.handlers import HandlersOption, load
+from wfsql.cli.inputs import unknown_keys
 from wfsql.cli.main import EXIT_INTERRUPTED, CommandError, wrong_use
 from wfsql.cli.output import one_line, safe_json, say, write, write_json
 from wfsql.cli.project import ProjectRootOption, find_project_root
@@ -94,6 +95,8 @@ def command(
         if written not in (None, "-"):
             check_writable(str(written), inputs=reads)
     spec = pick_workflow(compile_specs(file, catalog), workflow, file)
+    for line in unknown_keys(start, [row.name for row in spec.inputs]):
+        say(f"note: {line}")
     if dry_run:
         _refuse_with_dry_run({"--journal": journal, "--timeline": timeline})
         return _dry_run(spec, start, results, trace, json)

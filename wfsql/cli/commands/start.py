@@ -75,7 +75,8 @@ def command(
     if isinstance(answer, ApiError) and answer.code == _INPUT_MISFIT:
         raise _misfit(answer, given, good(client.inputs(workflow, version)))
     made = good(answer, 'put it there with "wf deploy FILE"; names are exact')
-    for line in unknown_keys(given, good(client.inputs(workflow, version))):
+    names = [row.name for row in good(client.inputs(workflow, version))]
+    for line in unknown_keys(given, names):
         say(f"note: {line}")
     if not made.created:
         say(f"instance {made.instance_id} of this business key was there already")
@@ -94,7 +95,7 @@ def _misfit(
     failure: ApiError, given: Mapping[str, Any], inputs: Sequence[InputRow]
 ) -> CommandError:
     """Returns the error for inputs that do not fit, with what the workflow takes."""
-    hint = "; ".join(unknown_keys(given, inputs)) or right_form(given, inputs)
+    hint = "; ".join(unknown_keys(given, [row.name for row in inputs])) or right_form(given, inputs)
     return CommandError(f"{failure.message} ({failure.code})", hint)
 
 

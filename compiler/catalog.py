@@ -212,6 +212,7 @@ class _Loader:
             entry.types[field] = self._short_type(entry, node, one)
         for entry in self._entries.values():
             self._check_sensitive(entry)
+            self._check_affinity(entry)
 
     def _check_sensitive(self, entry: _Entry) -> None:
         """Each pointer leads somewhere, as far as the types say what there is."""
@@ -224,6 +225,17 @@ class _Loader:
                 message, hint = problem
                 message = f'"{node.content}" points nowhere: {message}'
                 self._report(codes.CATALOG_MISFIT, entry.source, node.span, message, hint)
+
+    def _check_affinity(self, entry: _Entry) -> None:
+        """The key of a task is taken from its input, so the input must have the field."""
+        dispatch = entry.node.child("dispatch")
+        node = None if dispatch is None else dispatch.child("affinity_key_field")
+        fields = entry.types["input"][0].fields if "input" in entry.types else None
+        if node is None or fields is None or node.content in [field.name for field in fields]:
+            return
+        message = f'the input has no field "{node.content}", so there is no key'
+        hint = did_you_mean(node.content, [field.name for field in fields])
+        self._report(codes.CATALOG_MISFIT, entry.source, node.span, message, hint)
 
     def _schema_type(self, entry: _Entry, node: YamlNode) -> tuple[Type, dict[str, Any] | None]:
         schema = node.value()

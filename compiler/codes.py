@@ -43,6 +43,7 @@ UNUSED_ALLOW = Code("WF130", "comment that silences nothing", "warning")
 NEVER_FITS = Code("WF132", "case that never fits", "warning")
 OPEN_ENUM = Code("WF133", "switch that leaves out values", "warning")
 NO_CASE = Code("WF134", "switch without a case", "warning")
+DELAY_AFTER_RETRY = Code("WF135", "delay that reads like a backoff", "warning")
 BAD_SUBSCRIPTION = Code("WF131", "subscription that does not fit the inputs")
 
 UNKNOWN_VARIABLE = Code("WF201", "unknown variable")

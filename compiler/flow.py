@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from compiler import attributes as written
 from compiler.expressions import literal_value, step_key, task_key
 from compiler.guards import Fact, Guards, guards_of
-from compiler.infer import types_at
+from compiler.infer import nullable_parts, types_at
 from compiler.model import Model, Node, Site, Use, Variable
 from compiler.settled import Outcome, Settled
 from dsl.nodes import (
@@ -60,6 +60,10 @@ class FlowResult:
     """The indexes of nodes that never succeed."""
     settled: set[int] = field(default_factory=set)
     """The ids of references that are surely not null."""
+    missing_parts: list[tuple[Reference, int, Site]] = field(default_factory=list)
+    """References that step into what may be null: after so many steps."""
+    succeeded: set[int] = field(default_factory=set)
+    """The ids of references to tasks, and of bare keys, that have surely succeeded."""
     evaluated: set[int] = field(default_factory=set)
     """The ids of the expressions that some way leads to."""
 
@@ -241,6 +245,7 @@ class _Flow:
         """Runs the `set`s of a node."""
         if self._dead:
             return
+        self._settled.forget(["out"])
         for site in self._sites.get(node.index, ()):
             if site.use in ("binding", "set"):
                 self._read(site)
@@ -428,6 +433,7 @@ class _Flow:
         for reference in site.references:
             if id(reference) in guards.safe:
                 continue
+            self._read_parts(site, reference)
             what: Variable | Node | None = None
             if reference.root == "var":
                 what = self._model.resolved.get(id(reference))
@@ -443,8 +449,19 @@ class _Flow:
                     self.result.readings.append(Reading(site, reference, what, False, True))
         return guards
 
+    def _read_parts(self, site: Site, reference: Reference) -> None:
+        node = site.node if site.use == "binding" else None
+        for count in nullable_parts(self._model, reference, node):
+            if not self._settled.part_not_null(site, reference, count):
+                self.result.missing_parts.append((reference, count, site))
+                self._settled.read_part(site, reference, count)
+                return
+
     def _note(self, site: Site, reference: Reference | BareKey, what: Variable | Node) -> None:
-        if what not in self._definite:
+        if what in self._definite:
+            if isinstance(what, Node):
+                self.result.succeeded.add(id(reference))
+        else:
             never = what not in self._possible
             self.result.readings.append(Reading(site, reference, what, never))
 

@@ -9,6 +9,7 @@ through a link.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -128,7 +129,8 @@ class _Resolver:
         if problem is not None:
             self._report(codes.BAD_IMPORT, unit, item.span, *problem)
             return None
-        target = (unit.path.parent / item.path).resolve()
+        # Unlike Path.resolve, realpath takes links that lead round in a circle.
+        target = Path(os.path.realpath(unit.path.parent / item.path))
         if not target.is_relative_to(self._root):
             message = f'"{item.path}" leads out of the project'
             self._report(codes.BAD_IMPORT, unit, item.span, message, "import from inside it")

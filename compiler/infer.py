@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import assert_never
 
@@ -97,37 +97,54 @@ def _step(current: Type, step: Step) -> Type | None:
 
 def walk_reference(model: Model, reference: Reference, node: Node | None) -> Walk:
     """Returns where a reference leads; `node` is the one in whose `set` it stands, for `out`."""
+    start, known = _start(model, reference, node)
+    return follow(start, reference.steps[known:])
+
+
+def nullable_parts(model: Model, reference: Reference, node: Node | None) -> Iterator[int]:
+    """Yields how many steps of a reference lead to what may be null, where others follow."""
+    if len(reference.steps) < 2 and reference.root != "out":
+        return
+    current, known = _start(model, reference, node)
+    for count, step in enumerate(reference.steps[known:], known):
+        if current.base == "any":
+            return
+        if current.nullable:
+            yield count
+        following = _step(current, step)
+        if following is None:
+            return
+        current = following
+
+
+def _start(model: Model, reference: Reference, node: Node | None) -> tuple[Type, int]:
+    """Returns the type that the first steps of a reference lead to, and how many these are."""
     steps = reference.steps
     match reference.root:
         case "var":
             variable = model.resolved.get(id(reference))
-            return Walk(ANY) if variable is None else follow(variable.type, steps[1:])
+            return (ANY, 1) if variable is None else (variable.type, 1)
         case "out":
-            return follow(_output_of(model, node), steps)
+            return _output_of(model, node), 0
         case "code":
-            return Walk(INT)
+            return INT, len(steps)
         case "event":
-            return Walk(ANY)
+            return ANY, 0
         case "ctx":
-            return _walk_ctx(model, reference)
+            return _start_ctx(model, reference)
         case _:
             assert_never(reference.root)
 
 
-def _walk_ctx(model: Model, reference: Reference) -> Walk:
-    key = task_key(reference)
+def _start_ctx(model: Model, reference: Reference) -> tuple[Type, int]:
+    key, whole = task_key(reference), len(reference.steps)
     if key is not None:
         field = step_key(reference, 2)
-        if field == "resultCode":
-            return Walk(INT)
         if field == "output":
-            return follow(_output_of(model, model.by_key.get(key)), reference.steps[3:])
-        return Walk(ANY)
-    first = step_key(reference, 0)
-    if first == "parent":
-        return Walk(INT)
-    known = _CTX.get(first or "")
-    return Walk(ANY) if known is None else follow(known, reference.steps[1:])
+            return _output_of(model, model.by_key.get(key)), 3
+        return (INT, whole) if field == "resultCode" else (ANY, whole)
+    first = step_key(reference, 0) or ""
+    return (INT, whole) if first == "parent" else (_CTX.get(first, ANY), 1)
 
 
 def _output_of(model: Model, node: Node | None) -> Type:

@@ -13,9 +13,9 @@ from collections.abc import Hashable, Iterable, Sequence
 
 from compiler.expressions import (
     NOT_LITERAL,
+    children,
     literal_value,
     lone_reference,
-    references,
     step_key,
     task_key,
 )
@@ -51,9 +51,11 @@ class Settled:
     # --- what is shown
 
     def assume(self, places: Iterable[Place]) -> None:
+        """What is not null is a part of nothing that is null."""
         for place in places:
-            if place not in self._held:
-                self._put(place, True)
+            for whole in _wholes(place):
+                if whole not in self._held:
+                    self._put(whole, True)
 
     def write(self, variable: Variable, not_null: bool) -> None:
         """A variable gets a value; what was known of the old one is over."""
@@ -117,8 +119,32 @@ class Settled:
             for reference in site.references:
                 if self._holds(reference):
                     yield id(reference)
-        if not isinstance(site.expr, BareKey) and any(_is_junction(part) for part in site.parts):
-            yield from self._inside(site.expr)
+        yield from self._inside(site)
+
+    def part_not_null(self, site: Site, reference: Reference, count: int) -> bool:
+        """Whether the first `count` steps of a reference surely lead to something."""
+        place = self._part_of(reference, count)
+        if place is None:
+            return True
+        task = task_key(reference)
+        if place in self._held or (task is not None and ("asked", task) in self._held):
+            return True
+        return any(
+            place in _wholes(known)
+            for found, shown in self._shown_inside(site)
+            if found is reference
+            for known in shown
+        )
+
+    def read_part(self, site: Site, reference: Reference, count: int) -> None:
+        """What has been read of something means that it was there, from then on."""
+        place = self._part_of(reference, count)
+        if place is not None and not any(_is_junction(part) for part in site.parts):
+            self.assume([place])
+
+    def _part_of(self, reference: Reference, count: int) -> Place | None:
+        place = self.place_of(reference)
+        return None if place is None else place[: count if reference.root == "var" else count + 1]
 
     def gives_value(self, expr: Expr | BareKey, nullable: bool) -> bool:
         """Whether the value of an expression, of a type that takes null or not, is none."""
@@ -171,26 +197,27 @@ class Settled:
             return both if is_equal and any(x is not NOT_LITERAL for x in literals) else []
         return self._places([left]) if operator == "in" and is_true and _no_null(right) else []
 
-    def _inside(self, expr: Expr) -> Iterable[int]:
+    def _inside(self, site: Site) -> Iterable[int]:
         """References on the right of `and` and `or`, where the left has shown something."""
-        pending: list[tuple[Expr, tuple[Place, ...]]] = [(expr, ())]
+        for reference, shown in self._shown_inside(site):
+            place, task = self.place_of(reference), task_key(reference)
+            if place in shown or (task is not None and ("asked", task) in shown):
+                yield id(reference)
+
+    def _shown_inside(self, site: Site) -> Iterable[tuple[Reference, tuple[Place, ...]]]:
+        """Yields references behind an `and` or `or`, with what its left side has shown."""
+        pending: list[tuple[Expr, tuple[Place, ...]]] = []
+        if not isinstance(site.expr, BareKey) and any(_is_junction(part) for part in site.parts):
+            pending.append((site.expr, ()))
         while pending:
             current, shown = pending.pop()
             if isinstance(current, Binary) and current.operator in ("and", "or"):
                 more = self.shown_by(current.left, current.operator == "and")
                 pending += [(current.left, shown), (current.right, (*shown, *more))]
                 continue
-            if shown:
-                for place, reference in self._places_of(current):
-                    task = task_key(reference)
-                    if place in shown or (task is not None and ("asked", task) in shown):
-                        yield id(reference)
-
-    def _places_of(self, expr: Expr) -> Iterable[tuple[Place, Reference]]:
-        for reference in references(expr):
-            place = self.place_of(reference)
-            if place is not None:
-                yield place, reference
+            if shown and isinstance(current, Reference):
+                yield current, shown
+            pending += [(child, shown) for child in children(current)]
 
     def _places(self, exprs: Iterable[Expr]) -> list[Place]:
         found = (lone_reference(expr) for expr in exprs)
@@ -240,11 +267,18 @@ def _roots(place: Place) -> Iterable[Hashable]:
     while pending:
         current = pending.pop()
         root = current[0]
-        if isinstance(root, Variable):
+        if isinstance(root, Variable) or root == "out":
             yield root
         elif root == "asked" or current[:2] == ("ctx", "task"):
             yield current[1 if root == "asked" else 2]
         pending += [step for step in current if isinstance(step, tuple)]
+
+
+def _wholes(place: Place) -> Iterable[Place]:
+    """Yields a place and all that it is a part of, of the same variable or task."""
+    shortest = 1 if isinstance(place[0], Variable) else 3 if place[:2] == ("ctx", "task") else 2
+    yield place
+    yield from (place[:length] for length in range(len(place) - 1, shortest - 1, -1))
 
 
 def _no_null(expr: Expr) -> bool:

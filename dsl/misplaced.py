@@ -4,7 +4,13 @@ a duration without its unit. Each is one finding that says what to write instead
 from __future__ import annotations
 
 from dsl import codes
-from dsl.expected import ACTION_ATTRIBUTES, HEAD_ATTRIBUTES, ROOT_WORDS, STATEMENT_WORDS
+from dsl.expected import (
+    ACTION_ATTRIBUTES,
+    HEAD_ATTRIBUTES,
+    ROOT_WORDS,
+    STATEMENT_WORDS,
+    phrase_found,
+)
 from dsl.literals import is_duration, meant_duration
 from dsl.machine import Machine
 from dsl.plain import plain
@@ -43,6 +49,8 @@ class Misplaced:
             self._handler(i)
             or self._attribute(i)
             or self._attribute_as_key(i)
+            or self._else_key(i)
+            or self._backoff(i)
             or self._other_name(i)
             or self._retry(i)
             or self._comma(i)
@@ -156,6 +164,31 @@ class Misplaced:
         if token.type == "{" and i in self._brackets.closer_of:
             return Slip(message, span_of(token), hint, 0, ("INT",), self._brackets.closer_of[i] + 1)
         return Slip(message, span_of(token), hint, 0, ("INT",), self._after_values(i))
+
+    def _backoff(self, i: int) -> Slip | None:
+        """`retry 3 5s` and `retry 3 wait 5s`."""
+        token = self._tokens[i]
+        if token.first or not self._machine.accepts("backoff"):
+            return None
+        at = i
+        if token.type == "NAME" and _OTHER_NAMES.get(token.text, "delay") == "delay":
+            at = min(i + 1, len(self._tokens) - 1)
+        if self._tokens[at].type != "DURATION":
+            return None
+        hint = f"the pause between attempts is written `backoff {plain(self._tokens[at].text)}`"
+        message = f"unexpected {phrase_found(token)}"
+        return Slip(message, span_of(token), hint, 0, ("backoff", "DURATION"), at + 1)
+
+    def _else_key(self, i: int) -> Slip | None:
+        """`else if key: …`."""
+        if self._tokens[i].type != ":" or [t.type for t in self._tokens[i - 3 : i - 1]] != [
+            "else",
+            "if",
+        ]:
+            return None
+        key = self._tokens[i - 1]
+        hint = f"write `else {{ if {plain(key.text)}: … {{ … }} }}`"
+        return Slip("an `else if` has no key", span_of(key), hint, 1, (), i + 1)
 
     def _comma(self, i: int) -> Slip | None:
         """A comma after a node, or between the parts of an attribute."""

@@ -80,6 +80,7 @@ class Slips:
             self._comparison,
             self._list_type,
             self._nullable,
+            self._optional,
             self._set_path,
             self._entry,
             self._argument,
@@ -382,6 +383,17 @@ class Slips:
             return None
         hint = f"a type that takes null is written `{plain(self._tokens[i - 1].text)}?`"
         return self._wrong(i, hint, feed=("?",), resume=i + 2)
+
+    def _optional(self, i: int) -> Slip | None:
+        """`note?: string`, which only a field of a type can be."""
+        if self._tokens[i].type != "?" or not self._machine.accepts(":"):
+            return None
+        if self._next(i).type != ":" or self._machine.accepts(":", "INT"):
+            return None
+        name, of = self._tokens[i - 1], self._tokens[min(i + 2, len(self._tokens) - 1)]
+        type_ = of.text if of.type == "NAME" else "type"
+        hint = f"what may be left out has a default: `{plain(f'{name.text} : {type_}')}? = null`"
+        return self._wrong(i, hint, resume=i + 1)
 
     # --- what stands there
 

@@ -25,6 +25,8 @@ _STATEMENT_FOLLOWS = frozenset(
     ("NAME", "=", "if", "{", "var", "ctx", "not", "INT", "STRING", "true", "false", "null")
 )
 _CONDITION_FOLLOWS = frozenset(("if", "while", "switch", "repeat", "in"))
+# A name may follow, right before a body: there the words above are names, too.
+_NAME_FOLLOWS = frozenset(("workflow", "as", "sequence", "parallel", "if", "while", "switch", ":"))
 _OPENERS = {"(": ")", "[": "]", "{": "}", "${": "}", "TEMPLATE_START": "TEMPLATE_END"}
 _CLOSERS = {")": "([", "]": "([", "}": "{${", "TEMPLATE_END": "TEMPLATE_START"}
 
@@ -69,7 +71,7 @@ class Brackets:
             return False
         before, token = tokens[i - 1], tokens[i]
         if i in self.bodies and before.type in _CONDITION_FOLLOWS:
-            return True
+            return tokens[i - 2].type not in _NAME_FOLLOWS
         if token.type != "NAME" or not token.first or before.type not in _OPERAND_FOLLOWS:
             return False
         return tokens[i + 1].type in _STATEMENT_FOLLOWS or _is_dotted_call(tokens, i)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 from compiler import codes
 from compiler.catalog import CatalogAction
 from compiler.checks.finding import finding
 from compiler.expressions import NOT_LITERAL, literal_value, step_key, task_key
+from compiler.flow import analyse
 from compiler.infer import type_of
 from compiler.model import Model, Node
 from compiler.suggest import did_you_mean
 from compiler.type_model import Type
 from dsl.diagnostics import Diagnostic
-from dsl.nodes import Action, BareKey, LiteralExpr, Reference, Switch
+from dsl.nodes import Action, BareKey, Binary, LiteralExpr, Reference, Switch
 from dsl.source import Span
 
 
@@ -175,8 +176,56 @@ def _check_switch(model: Model, switch: Switch) -> Iterator[Diagnostic]:
                 first = seen[meaning]
                 yield finding(model, codes.DUPLICATE_CASE, value.span, message, "remove one", first)
             seen.setdefault(meaning, value.span)
+    yield from _check_negative(model, switch)
     if named and described is not None and switch.default is None:
         yield from _check_open(model, switch, described, seen)
+
+
+def _check_negative(model: Model, switch: Switch) -> Iterator[Diagnostic]:
+    """Cases for result codes below 0, where the action has surely succeeded: they never fit."""
+    key = _switch_key(switch)
+    if key is None or id(switch.subject) not in analyse(model).succeeded:
+        return
+    described = switch_action(model, switch)
+    for case in switch.cases:
+        for value in case.values:
+            code: Any = None
+            if isinstance(value, LiteralExpr):
+                code = literal_value(value)
+            elif described is not None:
+                code = described.code_of(value.name)
+            if isinstance(code, int) and code < 0:
+                message = f'"{key}" has succeeded here, so its result code is never {code}'
+                yield finding(model, codes.NEVER_FITS, value.span, message, _ask_in_on_error(key))
+
+
+def _ask_in_on_error(key: str) -> str:
+    return f'put "{key}" into a `sequence {{ … }}`, and ask in its `on_error {{ … }}`'
+
+
+def check_code_comparisons(model: Model) -> Iterator[Diagnostic]:
+    """Comparisons that ask whether an action failed, where it has surely succeeded."""
+    succeeded = analyse(model).succeeded
+    for site in model.sites:
+        if not any(id(reference) in succeeded for reference in site.references):
+            continue
+        for part in site.parts:
+            if not isinstance(part, Binary) or id(part.left) not in succeeded:
+                continue
+            key, asked = task_key(cast(Reference, part.left)), literal_value(part.right)
+            if step_key(cast(Reference, part.left), 2) == "resultCode" and _asks_for_failure(
+                part.operator, asked
+            ):
+                assert key is not None
+                message = f'"{key}" has succeeded here, so its result code is not below 0'
+                hint = _ask_in_on_error(key)
+                yield finding(model, codes.NEVER_EQUAL, part.span, message, hint)
+
+
+def _asks_for_failure(operator: str, code: Any) -> bool:
+    if not isinstance(code, int) or isinstance(code, bool):
+        return False
+    return (operator in ("==", "!=", "<=") and code < 0) or (operator in ("<", ">=") and code <= 0)
 
 
 def _case_meaning(

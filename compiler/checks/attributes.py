@@ -84,6 +84,8 @@ def _check_value(model: Model, node: Node, attribute: Attribute) -> Iterator[Dia
         yield from _check_join(model, node.statement, attribute)
     if name == "retry":
         yield from _check_retry(model, node, attribute)
+    elif name == "affinity_key_field" and isinstance(node.statement, Action):
+        yield from _check_affinity(model, node.statement, attribute)
 
 
 def _check_number(
@@ -121,6 +123,18 @@ def _check_join(model: Model, parallel: Parallel, attribute: Attribute) -> Itera
         yield finding(model, codes.BAD_ATTRIBUTE, attribute.values[0].span, message, hint)
 
 
+def _check_affinity(model: Model, action: Action, attribute: Attribute) -> Iterator[Diagnostic]:
+    """The key is taken from the input, so the input must have the field."""
+    described, value = model.actions.get(action.action.text), attribute.values[0]
+    field = None if isinstance(value, Duration | Name) else literal_value(value)
+    if described is None or not isinstance(field, str) or described.input_type.fields is None:
+        return
+    known = [known.name for known in described.input_type.fields]
+    if field not in known:
+        message = f'the input of {described.name} has no field "{field}", so there is no key'
+        yield finding(model, codes.BAD_ATTRIBUTE, value.span, message, did_you_mean(field, known))
+
+
 # --- retry -------------------------------------------------------------------------------------
 
 
@@ -145,6 +159,19 @@ def _check_retry(model: Model, node: Node, attribute: Attribute) -> Iterator[Dia
         yield finding(model, codes.BAD_ATTRIBUTE, retry.max.span, message, hint, first)
     for code in retry.on:
         yield from _check_code(model, node, code)
+    if retry.backoff is None:
+        yield from _check_delay(model, node, attribute)
+
+
+def _check_delay(model: Model, node: Node, retry: Attribute) -> Iterator[Diagnostic]:
+    """`retry 3 delay 5s` on one line reads as if the delay were that between the attempts."""
+    found = written.find(getattr(node.statement, "attributes", ()), "delay")
+    if found is None or found.span.start < retry.span.end:
+        return
+    if model.source.text[retry.span.end : found.span.start].strip(" \t") == "":
+        message = "this delay comes before the first attempt, not between attempts"
+        hint = "write `backoff` for the pause between attempts, or put `delay` on a line of its own"
+        yield finding(model, codes.DELAY_AFTER_RETRY, found.name.span, message, hint)
 
 
 def _check_code(model: Model, node: Node, code: Name | Expr) -> Iterator[Diagnostic]:

@@ -18,6 +18,7 @@ from compiler.model import Model, Site
 from compiler.type_model import Type
 from dsl.diagnostics import Diagnostic
 from dsl.nodes import Expr
+from dsl.source import Span
 
 
 def check_null(
@@ -32,3 +33,17 @@ def check_null(
     message = f"{what} takes no null, and this may be null"
     hint = "say what to take instead with `??`, or ask before: `if … != null`"
     yield finding(model, codes.MAYBE_NULL, expr.span, message, hint)
+
+
+def check_parts(model: Model) -> Iterator[Diagnostic]:
+    """Warns of a step into what may be null, for null has no parts."""
+    for reference, count, _site in analyse(model).missing_parts:
+        step = reference.steps[count]
+        whole = Span(reference.span.start, reference.steps[count - 1].span.end if count else 0)
+        what = model.source.text[whole.start : whole.end]
+        message = f"`{what}` may be null, and null has no parts"
+        instead = "say what to take instead with `??`"
+        hint = (
+            instead if reference.root == "out" else f"ask before: `if {what} != null`, or {instead}"
+        )
+        yield finding(model, codes.MAYBE_NULL, step.span, message, hint)

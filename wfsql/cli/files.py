@@ -51,4 +51,4 @@ def _is_same(path: Path, other: Path) -> bool:
     try:
         return path.samefile(other)
     except OSError:  # one of them is not there
-        return path.resolve() == other.resolve()
+        return os.path.realpath(path) == os.path.realpath(other)

@@ -151,6 +151,15 @@ def test_link_does_not_lead_out_of_the_project(project: Project) -> None:
     assert ("main.wf", 1, "WF127", '"link.wf" leads out of the project') in places(check_file(main))
 
 
+def test_links_in_a_circle_are_a_file_that_cannot_be_read(project: Project) -> None:
+    main = project(main='import "round.wf"\ntype A = string' + USE)
+    (main.parent / "round.wf").symlink_to("round.wf")
+    message = (
+        '"round.wf" cannot be imported: the file cannot be read: too many levels of symbolic links'
+    )
+    assert ("main.wf", 1, "WF127", message) in places(check_file(main))
+
+
 def test_file_of_types_alone_is_checked(project: Project) -> None:
     path = project(types="type A = list<Strin>")
     assert places(check_file(path)) == [("types.wf", 1, "WF210", 'unknown type "Strin"')]

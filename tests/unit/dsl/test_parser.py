@@ -146,6 +146,34 @@ def test_a_keyword_may_be_a_name(word: str) -> None:
     assert found.body.statements[1].name.text == word
 
 
+ROOTS = ("var", "ctx", "out", "code", "event")
+VALUES = ("and", "or", "not", "in", "true", "false", "null")
+HEADS = ("timeout", "limit", "join", "keep_going", "max", "keep", "parallel", "batch", "tolerate")
+KEYS = [word for word in KEYWORDS if word not in (*ROOTS, *VALUES)]
+
+
+@pytest.mark.parametrize("word", KEYS)
+def test_a_keyword_may_be_a_key_and_a_name_of_a_loop(word: str) -> None:
+    result = parse_text(
+        f"""
+        workflow {word} {{
+          action {word} = a.b() if {word} {{}} if k: {word} {{}} while {word} {{}}
+          switch {word} {{}}
+          if {word}: true {{}}
+          repeat {word}: 3 as {word} {{}}
+          foreach {word}: {word}, {word} in [1] {{ collect {word} = 1 }}
+          wait_event {word} on "e"
+        }}""",
+        "t",
+    )
+    assert result.diagnostics == ()
+
+
+@pytest.mark.parametrize("word", [word for word in KEYS if word not in (*HEADS, "reuse")])
+def test_a_keyword_may_be_the_key_of_a_body(word: str) -> None:
+    assert workflow(f"sequence {word} {{}} parallel {word} {{ sleep 1s }}")
+
+
 @pytest.mark.parametrize("word", ["var", "ctx", "out", "code", "event"])
 def test_a_root_word_cannot_be_a_key(word: str) -> None:
     (found,) = parse_text(f"workflow w {{ action {word} = a.b() }}", "t").diagnostics

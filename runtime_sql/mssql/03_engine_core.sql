@@ -158,8 +158,8 @@ begin
     declare @v_value nvarchar(max);
 
     set @is_true = null;
-    exec wf.wf_eval_expression @program_json = @program_json,
-        @node_execution_id = @node_execution_id, @value_json = @v_value output,
+    exec wf.wf_eval_expression @program = @program_json, @execution_id = @node_execution_id,
+        @value_json = @v_value output,
         @error_code = @error_code output, @error_message = @error_message output;
     if @error_code is not null return;
     set @is_true = wf.wf_truth(@v_value);
@@ -275,7 +275,7 @@ begin
     -- A sequence gives its numbers in no order, so the order is made afterwards.
     insert into @v_id (node_execution_id)
     select next value for wf.node_execution_id_seq from @v_start;
-    update #step
+    update s
        set node_execution_id = i.node_execution_id
       from #step as s
       join @v_start as t on t.seq = s.seq
@@ -395,35 +395,30 @@ create or alter procedure wf.wf_engine_open_scopes
 as
 begin
     set nocount, xact_abort on;
-    declare @v_ordinal int;
-    declare @v_id bigint;
-    declare @v_instance_id bigint;
-    declare @v_code int;
-    declare @v_message nvarchar(max);
-    declare v_entry cursor local fast_forward for
-        select a.ordinal, a.node_execution_id, a.workflow_instance_id
-          from #entry as a
-          join wf.node_execution as e on e.node_execution_id = a.node_execution_id
-          join wf.workflow_node as n on n.node_id = e.node_id
-         where n.has_scope_defaults = 1
-         order by a.ordinal;
+    create table #open (
+        ordinal int not null,
+        node_execution_id bigint not null,
+        error_code int null,
+        error_message nvarchar(max) null
+    );
 
-    open v_entry;
-    fetch next from v_entry into @v_ordinal, @v_id, @v_instance_id;
-    while @@fetch_status = 0
-    begin
-        exec wf.wf_open_scope @node_execution_id = @v_id, @error_code = @v_code output,
-            @error_message = @v_message output;
-        if @v_code is not null
-            exec wf.wf_fail_step @ordinal = @v_ordinal, @node_execution_id = @v_id,
-                @workflow_instance_id = @v_instance_id, @engine_error_code = @v_code,
-                @text = @v_message;
-        fetch next from v_entry into @v_ordinal, @v_id, @v_instance_id;
-    end;
-    close v_entry;
-    deallocate v_entry;
+    insert into #open (ordinal, node_execution_id)
+    select a.ordinal, a.node_execution_id
+      from #entry as a
+      join wf.node_execution as e on e.node_execution_id = a.node_execution_id
+      join wf.workflow_node as n on n.node_id = e.node_id
+     where n.has_scope_defaults = 1;
+    exec wf.wf_open_scopes;
+    insert into #step (ordinal, rank, step, node_execution_id, workflow_instance_id,
+                       engine_error_code, message, error_execution_id)
+    select a.ordinal, 0, N'FAIL', a.node_execution_id, a.workflow_instance_id, o.error_code,
+           concat(wf.wf_execution_path(a.node_execution_id), N': ', o.error_message),
+           a.node_execution_id
+      from #open as o
+      join #entry as a on a.node_execution_id = o.node_execution_id
+     where o.error_code is not null;
     delete from #entry where node_execution_id in
-        (select s.node_execution_id from #step as s where s.step = N'FAIL');
+        (select o.node_execution_id from #open as o where o.error_code is not null);
 end;
 GO
 

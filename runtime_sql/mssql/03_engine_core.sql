@@ -62,6 +62,18 @@ begin
 end;
 GO
 
+-- Whether a node's attributes have one of this name.
+create or alter function wf.wf_has_attribute(@attributes_json nvarchar(max), @name nvarchar(200))
+returns bit
+as
+begin
+    if exists (select 1 from openjson(@attributes_json) as a
+                where a.[key] = @name collate Latin1_General_100_BIN2)
+        return 1;
+    return 0;
+end;
+GO
+
 -- Takes the gate of an instance (R1) for the rest of the transaction: the one place that does.
 -- @waits 1: waits for those who hold it, up to the setting `gate_timeout_ms`, a minute without one.
 -- @waits 0: takes it at once or not at all, and @is_taken tells.

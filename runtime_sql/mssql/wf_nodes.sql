@@ -222,9 +222,7 @@ begin
            case when n.branch_limit < n.child_count then n.branch_limit else n.child_count end,
            n.needed_count,
            case when n.needed_count < n.child_count then n.child_count - n.needed_count else 0 end,
-           case when exists (select 1 from openjson(n.attributes_json) as k
-                              where k.[key] = N'keep_going' collate Latin1_General_100_BIN2)
-                then 1 else 0 end
+           wf.wf_has_attribute(n.attributes_json, N'keep_going')
       from #entry as a
       join wf.node_execution as e on e.node_execution_id = a.node_execution_id
       join wf.workflow_node as n on n.node_id = e.node_id

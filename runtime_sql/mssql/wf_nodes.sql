@@ -384,10 +384,9 @@ begin
             return;
         end;
     end;
-    -- A scalar as OPENJSON gives it, a number in its normal form: equal values have equal texts.
-    select @v_scalar = case @v_type when N'string' then wf.wf_json_string(@value_json)
-                                    when N'number' then wf.wf_number_text(@value_json)
-                                    when N'boolean' then @value_json end,
+    -- A scalar as OPENJSON gives it: 1 and 1.0 are equal, so numbers are compared as such.
+    select @v_scalar = case when @v_type = N'string' then wf.wf_json_string(@value_json)
+                            when @v_type in (N'number', N'boolean') then @value_json end,
            @v_case_type = case @v_type when N'null' then 0 when N'string' then 1 when N'number' then 2
                                        when N'boolean' then 3 else -1 end;
     select top (1) @branch_node_id = b.node_id
@@ -403,7 +402,7 @@ begin
                   from openjson(d.case_value) as v
                  where v.type = @v_case_type
                    and (v.type = 0
-                        or (v.type = 2 and wf.wf_number_text(v.value) = @v_scalar)
+                        or (v.type = 2 and wf.wf_number_order(v.value, @v_scalar) = 0)
                         or (v.type in (1, 3)
                             and v.value = @v_scalar collate Latin1_General_100_BIN2
                             and datalength(v.value) = datalength(@v_scalar)))))

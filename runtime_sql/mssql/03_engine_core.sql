@@ -40,7 +40,7 @@ set nocount on;
 GO
 
 -- The only clock of the engine: UTC, whole milliseconds, cut and not rounded. A row `now` in
--- wf.wf_setting, which only the owner can write, moves it in tests.
+-- wf.wf_setting, which only the owner can write and only in a test database, moves it.
 create or alter function wf.wf_now() returns datetime2(3)
 as
 begin

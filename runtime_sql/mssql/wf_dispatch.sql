@@ -27,7 +27,8 @@ returns table
 as
 return (
     select case when len(f.value + N'.') - 1 > 200 or right(f.value, 1) = N' '
-                then wf.wf_text_digest(f.value) else cast(f.value as nvarchar(200)) end
+                then wf.wf_sha256_hex(convert(varchar(max), cast(f.value as varbinary(max)), 2))
+                else cast(f.value as nvarchar(200)) end
                as affinity_key,
            coalesce(cast(json_value(@overrides_json, N'$.max_per_worker') as int),
                     a.max_per_worker) as max_per_worker,

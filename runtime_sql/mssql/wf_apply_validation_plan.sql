@@ -151,6 +151,6 @@ begin
        and datalength(cast(p.[key] as nvarchar(4000))) = datalength(d.name)
      where d.workflow_version_id = @version_id and d.owner_key = @owner_key
        and d.type_id is not null;
-    exec wf.wf_check_values @workflow_version_id = @version_id, @misfit = @misfit output;
+    exec wf.wf_check_values @version_id = @version_id, @misfit = @misfit output;
 end;
 GO

@@ -46,8 +46,8 @@ begin
         set @v_error_code = null;
         if @v_program_json is not null
         begin
-            exec wf.wf_eval_expression @program_json = @v_program_json,
-                @node_execution_id = @v_id, @value_json = @v_value_json output,
+            exec wf.wf_eval_expression @program = @v_program_json, @execution_id = @v_id,
+                @value_json = @v_value_json output,
                 @error_code = @v_error_code output, @error_message = @v_error_message output;
             if @v_error_code is null
                and wf.wf_type_word(@v_value_json) not in (N'string', N'integer', N'null')
@@ -571,7 +571,7 @@ begin
         set @v_index = @v_index + 1;
         set @v_name_json = wf.wf_json_member(@v_input_json, N'name');
         set @v_program_json = wf.wf_json_member(@v_input_json, N'program');
-        exec wf.wf_eval_expression @program_json = @v_program_json, @node_execution_id = 0,
+        exec wf.wf_eval_expression @program = @v_program_json, @execution_id = 0,
             @event_json = @event_json, @value_json = @v_value_json output,
             @error_code = @v_error_code output, @error_message = @error_message output;
         if @v_error_code = 10001

@@ -257,7 +257,7 @@ begin
            events_after_id = coalesce((select max(v.event_id) from wf.event as v
                                          with (readpast)), 0)
      where workflow_instance_id = @workflow_instance_id;
-    exec wf.wf_init_instance_scope_from_context @workflow_instance_id = @workflow_instance_id,
+    exec wf.wf_init_instance_scope_from_context @instance_id = @workflow_instance_id,
         @root_execution_id = @root_execution_id, @error_code = @error_code output,
         @error_message = @error_message output;
 end;

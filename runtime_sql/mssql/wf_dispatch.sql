@@ -26,9 +26,9 @@ create function wf.wf_dispatch_of(
 returns table
 as
 return (
-    select case when len(f.value + N'.') - 1 > 200 or right(f.value, 1) = N' '
-                then wf.wf_sha256_hex(convert(varchar(max), cast(f.value as varbinary(max)), 2))
-                else cast(f.value as nvarchar(200)) end
+    select case when len(f.field_text + N'.') - 1 > 200 or right(f.field_text, 1) = N' '
+                then wf.wf_sha256_hex(convert(varchar(max), cast(f.field_text as varbinary(max)), 2))
+                else cast(f.field_text as nvarchar(200)) end
                as affinity_key,
            coalesce(cast(json_value(@overrides_json, N'$.max_per_worker') as int),
                     a.max_per_worker) as max_per_worker,
@@ -46,7 +46,7 @@ return (
                     a.rate_per_minute) as rate_per_minute
       from wf.workflow_action as a
      outer apply (
-        select top (1) j.value
+        select top (1) j.value as field_text
           from openjson(case when left(@input_json, 1) = N'{'
                               and coalesce(json_value(@overrides_json, N'$.affinity_key_field'),
                                            a.affinity_key_field) is not null

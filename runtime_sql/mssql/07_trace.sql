@@ -84,7 +84,7 @@ GO
 
 -- The rows of a trace as a JSON array: every execution but generated ones that are no loop body, in
 -- pre-order by child order, then iteration. The executions are gathered level by level; place is the
--- child order and iteration of each on the way from the root, four bytes each.
+-- child order and iteration of each on the way from the root, ten digits each.
 create or alter procedure wf.wf_trace_nodes
     @workflow_instance_id bigint,
     @nodes_json nvarchar(max) output
@@ -96,7 +96,7 @@ begin
         path nvarchar(max) collate Latin1_General_100_BIN2 not null,
         node_type nvarchar(20) collate Latin1_General_100_BIN2 not null,
         is_hidden bit not null,
-        place varbinary(8000) not null,
+        place nvarchar(max) collate Latin1_General_100_BIN2 not null,
         level_no int not null
     );
     declare @v_level_no int = 0;
@@ -104,7 +104,7 @@ begin
 
     insert into @v_tree (node_execution_id, path, node_type, is_hidden, place, level_no)
     select e.node_execution_id, n.node_key, n.node_type,
-           case when n.is_generated = 1 and n.is_loop_body = 0 then 1 else 0 end, 0x, 0
+           case when n.is_generated = 1 and n.is_loop_body = 0 then 1 else 0 end, N'', 0
       from wf.node_execution as e
       join wf.workflow_node as n on n.node_id = e.node_id
      where e.workflow_instance_id = @workflow_instance_id and e.parent_execution_id = 0;
@@ -118,7 +118,8 @@ begin
                                    else concat(N'/', n.node_key) end),
                n.node_type,
                case when n.is_generated = 1 and n.is_loop_body = 0 then 1 else 0 end,
-               t.place + cast(n.child_order as binary(4)) + cast(e.iteration_no as binary(4)),
+               concat(t.place, right(concat(N'000000000', n.child_order), 10),
+                      right(concat(N'000000000', e.iteration_no), 10)),
                @v_level_no + 1
           from @v_tree as t
           join wf.node_execution as e

@@ -359,7 +359,7 @@ begin
         delivery_count int not null,
         lease_token bigint not null,
         claimed_at datetime2(3) null,
-        has_key bit not null,
+        affinity_key nvarchar(200) collate Latin1_General_100_BIN2 null,
         input_json nvarchar(max) collate Latin1_General_100_BIN2 not null
     );
     declare @v_now datetime2(3);
@@ -375,9 +375,9 @@ begin
     delete from wf.task
     output deleted.node_execution_id, deleted.node_id, deleted.worker_id, deleted.attempt_no,
            deleted.delivery_count, deleted.lease_token, deleted.claimed_at,
-           case when deleted.affinity_key is null then 0 else 1 end, deleted.input_json
+           deleted.affinity_key, deleted.input_json
       into @v_gone (node_execution_id, node_id, worker_id, attempt_no, delivery_count,
-                    lease_token, claimed_at, has_key, input_json)
+                    lease_token, claimed_at, affinity_key, input_json)
      where node_execution_id in (select i.node_execution_id from #submit_item as i)
        and worker_id = @worker_id
        and exists (select 1 from #submit_item as i
@@ -419,7 +419,7 @@ begin
         select i.position, i.node_execution_id
           from #submit_item as i
           join @v_gone as g on g.node_execution_id = i.node_execution_id
-         where i.is_done = 1 and g.has_key = 1 and i.result_code >= 0;
+         where i.is_done = 1 and g.affinity_key is not null and i.result_code >= 0;
         if @@rowcount > 0 exec wf.wf_remember_workers;
         set @v_mark = next value for wf.node_execution_id_seq;
         exec wf.wf_engine_run;

@@ -286,6 +286,19 @@ as
 begin
     set nocount, xact_abort on;
     set transaction isolation level read committed;
+
+    exec wf.wf_pause_instance @workflow_instance_id = @workflow_instance_id;
+    select N'PAUSED' as instance_status;
+end;
+GO
+
+-- The work of sp_pause_workflow_instance.
+create or alter procedure wf.wf_pause_instance
+    @workflow_instance_id bigint
+as
+begin
+    set nocount, xact_abort on;
+    set transaction isolation level read committed;
     declare @v_owns_transaction bit = case when @@trancount = 0 then 1 else 0 end;
     declare @v_status nvarchar(20);
     declare @v_message nvarchar(2000);
@@ -310,7 +323,6 @@ begin
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;
         throw;
     end catch;
-    select N'PAUSED' as instance_status;
 end;
 GO
 
@@ -318,6 +330,22 @@ GO
 -- Locks: the gate exclusive. Errors: 20002; 20003 it is not paused.
 create or alter procedure wf.sp_resume_workflow_instance
     @workflow_instance_id bigint
+as
+begin
+    set nocount, xact_abort on;
+    set transaction isolation level read committed;
+    declare @v_status nvarchar(20);
+
+    exec wf.wf_resume_instance @workflow_instance_id = @workflow_instance_id,
+        @status = @v_status output;
+    select @v_status as instance_status;
+end;
+GO
+
+-- The work of sp_resume_workflow_instance.
+create or alter procedure wf.wf_resume_instance
+    @workflow_instance_id bigint,
+    @status nvarchar(20) output
 as
 begin
     set nocount, xact_abort on;
@@ -357,7 +385,7 @@ begin
              where workflow_instance_id = @workflow_instance_id;
             exec wf.wf_apply_due @workflow_instance_id = @workflow_instance_id;
         end;
-        select @v_status = i.status from wf.workflow_instance as i
+        select @status = i.status from wf.workflow_instance as i
          where i.workflow_instance_id = @workflow_instance_id;
         commit transaction;
     end try
@@ -365,7 +393,6 @@ begin
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;
         throw;
     end catch;
-    select @v_status as instance_status;
 end;
 GO
 

@@ -151,10 +151,27 @@ as
 begin
     set nocount, xact_abort on;
     set transaction isolation level read committed;
+    declare @v_status nvarchar(20);
+    declare @v_ready_count int;
+
+    exec wf.wf_begin_instance @workflow_instance_id = @workflow_instance_id,
+        @status = @v_status output, @ready_count = @v_ready_count output;
+    select @v_status as instance_status, @v_ready_count as next_ready_count;
+end;
+GO
+
+-- The work of sp_start_workflow_instance.
+create or alter procedure wf.wf_begin_instance
+    @workflow_instance_id bigint,
+    @status nvarchar(20) output,
+    @ready_count int output
+as
+begin
+    set nocount, xact_abort on;
+    set transaction isolation level read committed;
     declare @v_owns_transaction bit = case when @@trancount = 0 then 1 else 0 end;
     declare @v_status nvarchar(20);
     declare @v_started_at datetime2(3);
-    declare @v_ready_count int;
     declare @v_error_code int;
     declare @v_message nvarchar(max);
     create table #call (now datetime2(3) not null, first_new_id bigint not null, work_left bigint not null, work_limit bigint not null, has_closed bit not null, restart_instance_id bigint null);
@@ -187,9 +204,9 @@ begin
             if @v_error_code is not null
                 exec wf.wf_raise @code = @v_error_code, @message = @v_message;
         end;
-        select @v_status = i.status from wf.workflow_instance as i
+        select @status = i.status from wf.workflow_instance as i
          where i.workflow_instance_id = @workflow_instance_id;
-        select @v_ready_count = count(*) from wf.task as t
+        select @ready_count = count(*) from wf.task as t
          where t.workflow_instance_id = @workflow_instance_id and t.worker_id is null;
         commit transaction;
     end try
@@ -197,7 +214,6 @@ begin
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;
         throw;
     end catch;
-    select @v_status as instance_status, @v_ready_count as next_ready_count;
 end;
 GO
 

@@ -154,8 +154,8 @@ GO
 -- Source positions and the description are no part of a version's content (R11), so a deploy of
 -- known content refreshes them. Errors: 20002 no such version.
 create or alter procedure wf.wf_set_version_notes
-    @name nvarchar(120),
-    @content_hash nvarchar(64),
+    @name nvarchar(4000),
+    @content_hash nvarchar(4000),
     @source_map nvarchar(max),
     @description nvarchar(max)
 as
@@ -174,7 +174,8 @@ begin
        and v.content_hash = @content_hash;
     if @v_version_id is null
     begin
-        set @v_message = concat(N'workflow ', @name, N' has no version ', @content_hash);
+        set @v_message = concat(N'workflow ', left(@name, 200), N' has no version ',
+                                left(@content_hash, 64));
         throw 70002, @v_message, 1;
     end;
     update wf.workflow_version set source_map = @source_map
@@ -194,10 +195,34 @@ GO
 -- the graph is refused; 20010 the catalog's dispatch columns differ from the stored ones and
 -- @update_actions is 0 (R24).
 create or alter procedure wf.wf_publish_workflow_version
-    @name nvarchar(120),
-    @content_hash nvarchar(64),
+    @name nvarchar(4000),
+    @content_hash nvarchar(4000),
     @activate bit = 1,
     @update_actions bit = 0
+as
+begin
+    set nocount, xact_abort on;
+    declare @v_version_id bigint;
+    declare @v_version_no int;
+    declare @v_is_new bit;
+
+    exec wf.wf_publish_version @name = @name, @content_hash = @content_hash,
+        @activate = @activate, @update_actions = @update_actions,
+        @workflow_version_id = @v_version_id output, @version_no = @v_version_no output,
+        @was_new = @v_is_new output;
+    select @v_version_id as workflow_version_id, @v_version_no as version_no, @v_is_new as was_new;
+end;
+GO
+
+-- The work of wf_publish_workflow_version.
+create or alter procedure wf.wf_publish_version
+    @name nvarchar(4000),
+    @content_hash nvarchar(4000),
+    @activate bit,
+    @update_actions bit,
+    @workflow_version_id bigint output,
+    @version_no int output,
+    @was_new bit output
 as
 begin
     set nocount, xact_abort on;
@@ -207,56 +232,54 @@ begin
     set transaction isolation level read committed;
     declare @v_is_own_transaction bit = case when @@trancount = 0 then 1 else 0 end;
     declare @v_def_id bigint;
-    declare @v_version_id bigint;
-    declare @v_version_no int;
     declare @v_spec_format int;
     declare @v_is_active bit;
-    declare @v_is_new bit;
     declare @v_detail nvarchar(max);
     declare @v_message nvarchar(2000);
 
+    set @workflow_version_id = null;
     if @v_is_own_transaction = 1 begin transaction;
     update wf.workflow_def set @v_def_id = workflow_def_id, description = description
      where name = @name and datalength(name) = datalength(@name);
-    select @v_version_id = v.workflow_version_id, @v_version_no = v.version_no,
+    select @workflow_version_id = v.workflow_version_id, @version_no = v.version_no,
            @v_spec_format = v.spec_format, @v_is_active = v.is_active,
-           @v_is_new = case when v.published_at is null then 1 else 0 end
+           @was_new = case when v.published_at is null then 1 else 0 end
       from wf.workflow_version as v
      where v.workflow_def_id = @v_def_id and v.content_hash = @content_hash;
-    if @v_version_id is null
+    if @workflow_version_id is null
     begin
-        set @v_message = concat(N'workflow ', @name, N' has no version ', @content_hash);
+        set @v_message = concat(N'workflow ', left(@name, 200), N' has no version ',
+                                left(@content_hash, 64));
         throw 70002, @v_message, 1;
     end;
-    exec wf.wf_publish_actions @workflow_version_id = @v_version_id, @update = @update_actions;
-    if @v_is_new = 1
+    exec wf.wf_publish_actions @workflow_version_id = @workflow_version_id, @update = @update_actions;
+    if @was_new = 1
     begin
         if @v_spec_format <> 1
         begin
             set @v_message = concat(N'WF602: this runtime does not know spec_format ', @v_spec_format);
             throw 70006, @v_message, 1;
         end;
-        exec wf.wf_verify_graph @workflow_version_id = @v_version_id;
-        exec wf.wf_derive_version @workflow_version_id = @v_version_id;
-        select @v_version_no = 1 + coalesce(max(o.version_no), 0)
+        exec wf.wf_verify_graph @workflow_version_id = @workflow_version_id;
+        exec wf.wf_derive_version @workflow_version_id = @workflow_version_id;
+        select @version_no = 1 + coalesce(max(o.version_no), 0)
           from wf.workflow_version as o
          where o.workflow_def_id = @v_def_id;
-        update wf.workflow_version set published_at = wf.wf_now(), version_no = @v_version_no
-         where workflow_version_id = @v_version_id;
+        update wf.workflow_version set published_at = wf.wf_now(), version_no = @version_no
+         where workflow_version_id = @workflow_version_id;
     end;
     if @activate = 1 and @v_is_active = 0
     begin
         update wf.workflow_version set is_active = 0
          where workflow_def_id = @v_def_id and is_active = 1;
         update wf.workflow_version set is_active = 1
-         where workflow_version_id = @v_version_id;
-        set @v_detail = (select @name as workflow, @v_version_no as version_no
+         where workflow_version_id = @workflow_version_id;
+        set @v_detail = (select @name as workflow, @version_no as version_no
                             for json path, without_array_wrapper);
         insert into wf.audit_log (at, what, detail_json)
         values (wf.wf_now(), N'activate', @v_detail);
     end;
     if @v_is_own_transaction = 1 commit transaction;
-    select @v_version_id as workflow_version_id, @v_version_no as version_no, @v_is_new as was_new;
 end;
 GO
 

@@ -676,16 +676,43 @@ as
 begin
     set nocount, xact_abort on;
     set transaction isolation level read committed;
+    declare @v_event_id bigint;
+    declare @v_is_duplicate bit;
+    declare @v_applied int;
+    declare @v_ignored int;
+
+    exec wf.wf_ingest_event @event_type = @event_type, @source = @source,
+        @idempotency_key = @idempotency_key, @payload_json = @payload_json,
+        @correlation_key = @correlation_key, @occurred_at_utc = @occurred_at_utc,
+        @event_id = @v_event_id output, @duplicate = @v_is_duplicate output,
+        @applied_count = @v_applied output, @ignored_count = @v_ignored output;
+    select @v_event_id as event_id, @v_is_duplicate as duplicate, @v_applied as applied_count,
+           @v_ignored as ignored_count;
+end;
+GO
+
+-- The work of sp_ingest_event.
+create or alter procedure wf.wf_ingest_event
+    @event_type nvarchar(4000),
+    @source nvarchar(4000),
+    @idempotency_key nvarchar(4000),
+    @payload_json nvarchar(max),
+    @correlation_key nvarchar(4000),
+    @occurred_at_utc datetime2(3),
+    @event_id bigint output,
+    @duplicate bit output,
+    @applied_count int output,
+    @ignored_count int output
+as
+begin
+    set nocount, xact_abort on;
+    set transaction isolation level read committed;
     declare @v_owns_transaction bit = case when @@trancount = 0 then 1 else 0 end;
     declare @v_payload_json nvarchar(max) = coalesce(@payload_json, N'{}');
     -- A table variable keeps its rows when the attempt is rolled back.
     declare @v_gate table (workflow_instance_id bigint not null primary key);
     declare @v_try int = 1;
     declare @v_restart_id bigint;
-    declare @v_event_id bigint;
-    declare @v_is_duplicate bit;
-    declare @v_applied int;
-    declare @v_ignored int;
     create table #call (now datetime2(3) not null, first_new_id bigint not null, work_left bigint not null, work_limit bigint not null, has_closed bit not null, restart_instance_id bigint null);
     create table #exclusive (workflow_instance_id bigint not null primary key);
     create table #agenda (ordinal int not null, node_execution_id bigint not null, workflow_instance_id bigint not null, kind nchar(1) not null);   -- the level in work
@@ -718,7 +745,7 @@ begin
             exec wf.wf_ingest_attempt @event_type = @event_type, @source = @source,
                 @idempotency_key = @idempotency_key, @payload_json = @v_payload_json,
                 @correlation_key = @correlation_key, @occurred_at = @occurred_at_utc,
-                @event_id = @v_event_id output, @duplicate = @v_is_duplicate output;
+                @event_id = @event_id output, @duplicate = @duplicate output;
             set @v_restart_id = (select top (1) c.restart_instance_id from #call as c);
             if @v_restart_id is null break;
             if @v_try = 5
@@ -727,18 +754,16 @@ begin
             insert into @v_gate (workflow_instance_id) values (@v_restart_id);
             set @v_try = @v_try + 1;
         end;
-        select @v_applied = count(case when d.outcome = N'applied' then 1 end),
-               @v_ignored = count(case when d.outcome = N'ignored' then 1 end)
+        select @applied_count = count(case when d.outcome = N'applied' then 1 end),
+               @ignored_count = count(case when d.outcome = N'ignored' then 1 end)
           from wf.event_delivery as d
-         where d.event_id = @v_event_id and @v_is_duplicate = 0;
+         where d.event_id = @event_id and @duplicate = 0;
         commit transaction;
     end try
     begin catch
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;
         throw;
     end catch;
-    select @v_event_id as event_id, @v_is_duplicate as duplicate, @v_applied as applied_count,
-           @v_ignored as ignored_count;
 end;
 GO
 

@@ -23,12 +23,38 @@ as
 begin
     set nocount, xact_abort on;
     set transaction isolation level read committed;
+    declare @v_id bigint;
+    declare @v_created bit;
+
+    exec wf.wf_create_instance @workflow_name = @workflow_name, @context_json = @context_json,
+        @workflow_version = @workflow_version, @business_key = @business_key,
+        @priority = @priority, @tags_json = @tags_json, @workflow_instance_id = @v_id output,
+        @created = @v_created output;
+    select i.workflow_instance_id, i.workflow_version_id, @v_created as created
+      from wf.workflow_instance as i
+     where i.workflow_instance_id = @v_id;
+end;
+GO
+
+-- The work of wf_repo_create_workflow_instance.
+create or alter procedure wf.wf_create_instance
+    @workflow_name nvarchar(4000),
+    @context_json nvarchar(max),
+    @workflow_version int,
+    @business_key nvarchar(4000),
+    @priority int,
+    @tags_json nvarchar(max),
+    @workflow_instance_id bigint output,
+    @created bit output
+as
+begin
+    set nocount, xact_abort on;
+    set transaction isolation level read committed;
     declare @v_owns_transaction bit = case when @@trancount = 0 then 1 else 0 end;
     declare @v_version_id bigint;
-    declare @v_id bigint;
-    declare @v_created bit = 1;
     declare @v_message nvarchar(2000);
 
+    set @created = 1;
     exec wf.wf_check_json @what = N'context', @value_json = @context_json;
     if coalesce(wf.wf_json_type(@context_json), N'') <> N'object'
         throw 70004, N'the context must be a JSON object', 1;
@@ -54,20 +80,20 @@ begin
         begin transaction;
         exec wf.wf_insert_instance @workflow_version_id = @v_version_id,
             @business_key = @business_key, @priority = @priority, @tags_json = @tags_json,
-            @workflow_instance_id = @v_id output;
-        if @v_id is null
+            @workflow_instance_id = @workflow_instance_id output;
+        if @workflow_instance_id is null
         begin
-            set @v_created = 0;
+            set @created = 0;
             exec wf.wf_find_instance @workflow_version_id = @v_version_id,
                 @business_key = @business_key, @context_json = @context_json,
-                @workflow_instance_id = @v_id output;
+                @workflow_instance_id = @workflow_instance_id output;
         end
         else
         begin
             insert into wf.execution_context (workflow_instance_id, context_json)
-            values (@v_id, @context_json);
+            values (@workflow_instance_id, @context_json);
             insert into wf.instance_tag (workflow_instance_id, name, value)
-            select @v_id, t.[key], t.value from openjson(@tags_json) as t;
+            select @workflow_instance_id, t.[key], t.value from openjson(@tags_json) as t;
         end;
         commit transaction;
     end try
@@ -75,9 +101,6 @@ begin
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;
         throw;
     end catch;
-    select i.workflow_instance_id, i.workflow_version_id, @v_created as created
-      from wf.workflow_instance as i
-     where i.workflow_instance_id = @v_id;
 end;
 GO
 

@@ -442,7 +442,7 @@ begin
            wf.wf_json_without(wf.wf_json_member(n.value, N'attributes'), N',action,revision,')
       from openjson(wf.wf_json_member(@spec, N'nodes')) as n
      cross apply openjson(n.value)
-           with (node_key nvarchar(4000) N'$.key', type nvarchar(4000), generated bit) as x
+           with (node_key nvarchar(4000) '$.key', type nvarchar(4000), generated bit) as x
      cross apply openjson(wf.wf_json_member(n.value, N'attributes'))
            with (action nvarchar(4000), revision nvarchar(4000)) as a
      order by cast(n.[key] as int);
@@ -453,7 +453,7 @@ begin
       from openjson(wf.wf_json_member(@spec, N'edges')) as e
      cross apply openjson(e.value)
            with (parent nvarchar(4000), child nvarchar(4000), kind nvarchar(4000),
-                 child_order int N'$.order') as x;
+                 child_order int '$.order') as x;
 end;
 GO
 
@@ -478,7 +478,7 @@ begin
            wf.wf_json_member(b.value, N'program')
       from openjson(wf.wf_json_member(@spec, N'output_bindings')) as b
      cross apply openjson(b.value)
-           with (node nvarchar(4000), binding_order int N'$.order', kind nvarchar(4000),
+           with (node nvarchar(4000), binding_order int '$.order', kind nvarchar(4000),
                  name nvarchar(4000), owner nvarchar(4000)) as x;
     insert into wf.collection_binding (workflow_version_id, node_key, binding_kind, program_json)
     select @version_id, json_value(b.value, N'$.node'), json_value(b.value, N'$.kind'),
@@ -516,7 +516,7 @@ begin
            nullif(wf.wf_json_member(i.value, N'program'), N'null')
       from openjson(wf.wf_json_member(@spec, N'inputs')) as i
      cross apply openjson(i.value)
-           with (variable_order int N'$.order', name nvarchar(4000), type int, required bit) as x
+           with (variable_order int '$.order', name nvarchar(4000), type int, required bit) as x
      where @v_root_key is not null;
     insert into wf.node_scope_default (workflow_version_id, owner_key, variable_order, name,
                                        variable_kind, type_id, is_required, program_json)
@@ -524,7 +524,7 @@ begin
            nullif(wf.wf_json_member(v.value, N'program'), N'null')
       from openjson(wf.wf_json_member(@spec, N'vars')) as v
      cross apply openjson(v.value)
-           with (owner nvarchar(4000), variable_order int N'$.order', name nvarchar(4000),
+           with (owner nvarchar(4000), variable_order int '$.order', name nvarchar(4000),
                  kind nvarchar(4000), type int) as x;
 end;
 GO

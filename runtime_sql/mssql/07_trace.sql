@@ -1,4 +1,4 @@
--- The trace document (semantics §11), the views that people read. Twin: pg/07_trace.sql
+-- The trace document (semantics §11). Twin: pg/07_trace.sql
 --
 -- Everything here reads; nothing locks. The document is put together from pieces of JSON text:
 -- FOR JSON would write a stored value as a string, or leave out what is null. Paths of executions
@@ -70,6 +70,71 @@ begin
 end;
 GO
 
+-- A value with another one put at a path, a JSON array of keys and indexes, from its step @at on. What
+-- the path does not meet stays. Calls itself once for each step, of which there may be twenty.
+create or alter function wf.wf_json_put(
+    @value nvarchar(max),
+    @path nvarchar(max),
+    @at int,
+    @new nvarchar(max)
+) returns nvarchar(max)
+as
+begin
+    declare @v_step nvarchar(max) = wf.wf_json_string(wf.wf_json_item(@path, @at));
+    declare @v_type nvarchar(7) = wf.wf_json_type(@value);
+
+    if @v_step is null return @new;
+    if @v_type = N'object' and wf.wf_json_member(@value, @v_step) is not null
+        return concat(N'{', (
+            select string_agg(concat(wf.wf_json_quote(m.[key]), N':', case
+                       when m.[key] collate Latin1_General_100_BIN2 = @v_step
+                            and datalength(m.[key]) = datalength(cast(@v_step as nvarchar(4000)))
+                       then wf.wf_json_put(wf.wf_json_text(m.value, m.type), @path, @at + 1, @new)
+                       else wf.wf_json_text(m.value, m.type) end), N',')
+              from openjson(@value) as m), N'}');
+    if @v_type = N'array' and wf.wf_is_digits(@v_step, 9) = 1
+       and wf.wf_json_item(@value, cast(@v_step as int)) is not null
+        return concat(N'[', (
+            select string_agg(case when m.[key] = @v_step
+                       then wf.wf_json_put(wf.wf_json_text(m.value, m.type), @path, @at + 1, @new)
+                       else wf.wf_json_text(m.value, m.type) end, N',')
+                       within group (order by cast(m.[key] as int))
+              from openjson(@value) as m), N']');
+    return @value;
+end;
+GO
+
+-- A value in which what an action calls sensitive is "***". @pointers: JSON pointers that begin with
+-- /input or /output; @part says which of the two @value is. What a pointer does not meet stays, and
+-- so does a null that stands for no value at all.
+create or alter function wf.wf_mask_sensitive(
+    @value nvarchar(max),
+    @pointers nvarchar(max),
+    @part nvarchar(20)
+) returns nvarchar(max)
+as
+begin
+    declare @v_value nvarchar(max) = @value;
+    declare @v_index int = 0;
+    declare @v_pointer nvarchar(600);
+    declare @v_path nvarchar(max);
+
+    if @value is null or @pointers is null or @value = N'null' return @value;
+    while 1 = 1
+    begin
+        set @v_pointer = null;
+        select @v_pointer = p.value from openjson(@pointers) as p
+         where p.[key] = cast(@v_index as nvarchar(20));
+        if @v_pointer is null return @v_value;
+        set @v_index = @v_index + 1;
+        set @v_path = wf.wf_pointer_path(@v_pointer);
+        if wf.wf_json_string(wf.wf_json_item(@v_path, 0)) = @part
+            set @v_value = wf.wf_json_put(@v_value, @v_path, 1, N'"***"');
+    end;
+    return @v_value;
+end;
+GO
+
 -- The variables of a scope that have a value, as an object.
 create or alter function wf.wf_scope_variables(@scope_id bigint) returns nvarchar(max)
 as
@@ -83,7 +148,8 @@ end;
 GO
 
 -- The rows of a trace as a JSON array: every execution but generated ones that are no loop body, in
--- pre-order by child order, then iteration. The executions are gathered level by level; place is the
+-- pre-order by child order, then iteration. Sensitive parts of inputs and outputs are
+-- masked, whoever asks. The executions are gathered level by level; place is the
 -- child order and iteration of each on the way from the root, ten digits each.
 create or alter procedure wf.wf_trace_nodes
     @workflow_instance_id bigint,
@@ -143,11 +209,12 @@ begin
                            then coalesce(k.attempt_no, e.attempt_no) else 1 end,
                        N',"result_code":', coalesce(cast(e.result_code as nvarchar(20)), N'null'),
                        N',"input":', case when t.node_type = N'ACTION'
-                           then coalesce(wf.wf_mask_instance_id(
-                               coalesce(k.input_json, e.input_json), @workflow_instance_id),
-                               N'null') else N'null' end,
-                       N',"output":', coalesce(wf.wf_mask_instance_id(
-                           e.output_json, @workflow_instance_id), N'null'),
+                           then coalesce(wf.wf_mask_instance_id(wf.wf_mask_sensitive(
+                               coalesce(k.input_json, e.input_json), r.sensitive_json, N'input'),
+                               @workflow_instance_id), N'null') else N'null' end,
+                       N',"output":', coalesce(wf.wf_mask_instance_id(wf.wf_mask_sensitive(
+                           e.output_json, r.sensitive_json, N'output'), @workflow_instance_id),
+                           N'null'),
                        N',"error":', case when e.status = N'FAILED'
                            then wf.wf_trace_error(@workflow_instance_id, e.result_code,
                                e.engine_error_code, e.engine_error_message,
@@ -159,6 +226,9 @@ begin
                        N'}') as node_json
               from @v_tree as t
               join wf.node_execution as e on e.node_execution_id = t.node_execution_id
+              left join wf.workflow_node as n on n.node_id = e.node_id
+              left join wf.workflow_action_revision as r
+                on r.action_name = n.action_name and r.revision = n.action_revision
               left join wf.task as k on k.node_execution_id = t.node_execution_id
               left join wf.scope as s on s.scope_id = t.node_execution_id
              where t.is_hidden = 0) as x;
@@ -196,42 +266,6 @@ begin
      where i.workflow_instance_id = @workflow_instance_id;
     select @v_trace_json as trace_json;
 end;
-GO
-
-if object_id(N'wf.v_instance', N'V') is not null drop view wf.v_instance;
-GO
-
--- One row per instance.
-create view wf.v_instance as
-select i.workflow_instance_id, d.name as workflow_name, w.version_no, i.status, i.business_key,
-       i.created_at, i.started_at, i.ended_at, i.error_code, i.engine_error_code,
-       i.engine_error_message, n.node_key as error_node_key,
-       wf.wf_execution_path(i.error_execution_id) as error_path
-  from wf.workflow_instance as i
-  join wf.workflow_def as d on d.workflow_def_id = i.workflow_def_id
-  join wf.workflow_version as w on w.workflow_version_id = i.workflow_version_id
-  left join wf.node_execution as e on e.node_execution_id = i.error_execution_id
-  left join wf.workflow_node as n on n.node_id = e.node_id;
-GO
-
-if object_id(N'wf.v_node_execution', N'V') is not null drop view wf.v_node_execution;
-GO
-
--- One row per execution, with its path. READY and RUNNING of an ACTION are read from its task.
-create view wf.v_node_execution as
-select e.node_execution_id, e.workflow_instance_id,
-       wf.wf_execution_path(e.node_execution_id) as path,
-       n.node_key, n.node_type, e.iteration_no,
-       case when t.node_execution_id is null then e.status
-            when t.worker_id is null then N'READY'
-            else N'RUNNING' end as status,
-       coalesce(t.attempt_no, e.attempt_no) as attempt_no,
-       e.result_code, e.engine_error_code, e.engine_error_message,
-       coalesce(t.worker_id, e.worker_id) as worker_id,
-       e.created_at, coalesce(e.started_at, t.claimed_at) as started_at, e.ended_at
-  from wf.node_execution as e
-  join wf.workflow_node as n on n.node_id = e.node_id
-  left join wf.task as t on t.node_execution_id = e.node_execution_id;
 GO
 
 -- One instance with its output; no row for an unknown id.

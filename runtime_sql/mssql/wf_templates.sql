@@ -238,3 +238,44 @@ begin
         case when @v_part_count > 1 then concat(N',["cat",', @v_part_count, N']') end, N']');
 end;
 GO
+
+-- Fills any template in the place of an execution. Pure: errors are values.
+create or alter procedure wf.wf_resolve_placeholders
+    @template_json nvarchar(max),
+    @node_execution_id bigint,
+    @value_json nvarchar(max) output,
+    @error_code int output,
+    @error_message nvarchar(max) output
+as
+begin
+    set nocount, xact_abort on;
+    set @value_json = null;
+    set @error_code = null;
+    set @error_message = null;
+end;
+GO
+
+-- The input of an ACTION (S4.1): its node's template with every binding put in.
+create or alter procedure wf.wf_build_input_json_for_action
+    @node_execution_id bigint,
+    @value_json nvarchar(max) output,
+    @error_code int output,
+    @error_message nvarchar(max) output
+as
+begin
+    set nocount, xact_abort on;
+    set @value_json = null;
+    set @error_code = null;
+    set @error_message = null;
+end;
+GO
+
+-- The inputs of many ACTIONs (S4.1). Reads and writes #input (node_execution_id bigint,
+-- value_json nvarchar(max) null, error_code int null, error_message nvarchar(max) null), which the
+-- caller makes with the ids only.
+create or alter procedure wf.wf_build_inputs
+as
+begin
+    set nocount, xact_abort on;
+end;
+GO

@@ -8,7 +8,7 @@ set nocount on;
 GO
 
 -- The path of an execution, as the twin's 07_trace.sql has it.
-create or alter function wf.wf_execution_path(@node_execution_id bigint)
+create or alter function wf.wf_execution_path(@execution_id bigint)
 returns nvarchar(max)
 as
 begin
@@ -18,8 +18,8 @@ GO
 
 -- What a reference names (S3.6). Pure: errors are values.
 create or alter procedure wf.wf_resolve_reference
-    @ref_json nvarchar(max),
-    @node_execution_id bigint,
+    @ref nvarchar(max),
+    @execution_id bigint,
     @output_json nvarchar(max) = null,
     @result_code int = null,
     @event_json nvarchar(max) = null,

@@ -11,7 +11,7 @@ GO
 -- Reads #check (ordinal int, place nvarchar(max), type_id int null, value_json nvarchar(max) null),
 -- which the caller makes: a value that is SQL null is missing.
 create or alter procedure wf.wf_check_values
-    @workflow_version_id bigint,
+    @version_id bigint,
     @misfit nvarchar(max) output
 as
 begin
@@ -22,9 +22,9 @@ GO
 
 -- The first misfit of one value, called `input <name>` in the text, or null.
 create or alter procedure wf.wf_check_value_type
-    @workflow_version_id bigint,
+    @version_id bigint,
     @type_id int,
-    @value_json nvarchar(max),
+    @value nvarchar(max),
     @name nvarchar(200),
     @misfit nvarchar(max) output
 as
@@ -36,10 +36,10 @@ GO
 
 -- The error (10015) of writing a value to a variable of a declared type (R5), or nothing.
 create or alter procedure wf.wf_check_variable
-    @workflow_version_id bigint,
+    @version_id bigint,
     @type_id int,
     @name nvarchar(200),
-    @value_json nvarchar(max),
+    @value nvarchar(max),
     @error_code int output,
     @error_message nvarchar(max) output
 as
@@ -52,8 +52,8 @@ GO
 
 -- Evaluates the initialisers of the variables that @owner_key declares into a scope.
 create or alter procedure wf.wf_fill_scope
-    @node_execution_id bigint,
-    @workflow_version_id bigint,
+    @execution_id bigint,
+    @version_id bigint,
     @owner_key nvarchar(200),
     @error_code int output,
     @error_message nvarchar(max) output
@@ -67,7 +67,7 @@ GO
 
 -- Opens the instance's scope: inputs, their types (10015), parameters, variables.
 create or alter procedure wf.wf_init_instance_scope_from_context
-    @workflow_instance_id bigint,
+    @instance_id bigint,
     @root_execution_id bigint,
     @error_code int output,
     @error_message nvarchar(max) output
@@ -103,7 +103,7 @@ create or alter procedure wf.wf_set_scope_variable
     @scope_id bigint,
     @owner_key nvarchar(200),
     @name nvarchar(200),
-    @value_json nvarchar(max),
+    @value nvarchar(max),
     @is_set bit output
 as
 begin

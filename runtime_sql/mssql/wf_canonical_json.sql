@@ -8,7 +8,7 @@ set nocount on;
 GO
 
 -- The canonical JSON of a value; null for null.
-create or alter function wf.wf_canonical_json(@value_json nvarchar(max))
+create or alter function wf.wf_canonical_json(@value nvarchar(max))
 returns nvarchar(max)
 as
 begin
@@ -26,7 +26,7 @@ end;
 GO
 
 -- SHA-256 of the canonical JSON of a value, as 64 lower-case hex digits.
-create or alter function wf.wf_json_sha256(@value_json nvarchar(max))
+create or alter function wf.wf_json_sha256(@value nvarchar(max))
 returns varchar(64)
 as
 begin

@@ -9,8 +9,8 @@ GO
 
 -- Evaluates a program (S3) in the place of an execution. Pure: errors are values.
 create or alter procedure wf.wf_eval_expression
-    @program_json nvarchar(max),
-    @node_execution_id bigint,
+    @program nvarchar(max),
+    @execution_id bigint,
     @output_json nvarchar(max) = null,
     @result_code int = null,
     @event_json nvarchar(max) = null,

@@ -26,7 +26,7 @@ end;
 GO
 
 -- The type of a JSON value: string, number, boolean, null, array or object.
-create or alter function wf.wf_json_type(@value_json nvarchar(max))
+create or alter function wf.wf_json_type(@value nvarchar(max))
 returns nvarchar(7)
 as
 begin
@@ -35,7 +35,7 @@ end;
 GO
 
 -- The text of a JSON string.
-create or alter function wf.wf_json_string(@value_json nvarchar(max))
+create or alter function wf.wf_json_string(@value nvarchar(max))
 returns nvarchar(max)
 as
 begin
@@ -44,7 +44,7 @@ end;
 GO
 
 -- The member of a JSON object that has this very key, as JSON text; null: not there.
-create or alter function wf.wf_json_member(@value_json nvarchar(max), @key nvarchar(max))
+create or alter function wf.wf_json_member(@value nvarchar(max), @key nvarchar(max))
 returns nvarchar(max)
 as
 begin
@@ -53,7 +53,7 @@ end;
 GO
 
 -- The element of a JSON array at an index, as JSON text; null: not there.
-create or alter function wf.wf_json_item(@value_json nvarchar(max), @index int)
+create or alter function wf.wf_json_item(@value nvarchar(max), @index int)
 returns nvarchar(max)
 as
 begin
@@ -98,7 +98,7 @@ end;
 GO
 
 -- A scalar as it stands inside of a string: a string's text, a number in normal form.
-create or alter function wf.wf_scalar_text(@value_json nvarchar(max))
+create or alter function wf.wf_scalar_text(@value nvarchar(max))
 returns nvarchar(max)
 as
 begin
@@ -107,7 +107,7 @@ end;
 GO
 
 -- The word that messages use for the type of a value.
-create or alter function wf.wf_type_word(@value_json nvarchar(max))
+create or alter function wf.wf_type_word(@value nvarchar(max))
 returns nvarchar(7)
 as
 begin
@@ -116,7 +116,7 @@ end;
 GO
 
 -- Whether a value is true (S3.4); null: it is no truth value and the caller fails with 10010.
-create or alter function wf.wf_truth(@value_json nvarchar(max))
+create or alter function wf.wf_truth(@value nvarchar(max))
 returns bit
 as
 begin
@@ -125,7 +125,7 @@ end;
 GO
 
 -- Why a value that an instance has built cannot be stored (R7, 10018), or null.
-create or alter function wf.wf_storable_problem(@value_json nvarchar(max))
+create or alter function wf.wf_storable_problem(@value nvarchar(max))
 returns nvarchar(100)
 as
 begin

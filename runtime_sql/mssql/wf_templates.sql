@@ -241,8 +241,8 @@ GO
 
 -- Fills any template in the place of an execution. Pure: errors are values.
 create or alter procedure wf.wf_resolve_placeholders
-    @template_json nvarchar(max),
-    @node_execution_id bigint,
+    @template nvarchar(max),
+    @execution_id bigint,
     @value_json nvarchar(max) output,
     @error_code int output,
     @error_message nvarchar(max) output
@@ -257,7 +257,7 @@ GO
 
 -- The input of an ACTION (S4.1): its node's template with every binding put in.
 create or alter procedure wf.wf_build_input_json_for_action
-    @node_execution_id bigint,
+    @execution_id bigint,
     @value_json nvarchar(max) output,
     @error_code int output,
     @error_message nvarchar(max) output

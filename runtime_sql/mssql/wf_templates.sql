@@ -334,21 +334,22 @@ begin
     begin
         set @v_level_no = @v_level_no + 1;
         insert into @v_part (level_no, parent_id, pointer, lead, type, written, is_open)
-        select @v_level_no, c.part_id, c.pointer, c.lead, c.type, c.written,
-               case when c.type in (4, 5) and exists (
+        select @v_level_no, c.part_id, c.pointer, c.lead, c.kind, c.written,
+               case when c.kind in (4, 5) and exists (
                    select 1 from #fill as f
                     where charindex(c.pointer + N'/',
                                     f.pointer collate Latin1_General_100_BIN2) = 1)
                     then 1 else 0 end
-          from (select p.part_id, p.type as parent_type, e.type, x.pointer,
+          from (select p.part_id, e.type as kind,
+                       concat(p.pointer, N'/',
+                              replace(replace(e.[key], N'~', N'~0'), N'/', N'~1')) as pointer,
                        row_number() over (partition by p.part_id
                                           order by (select null)) as place,
-                       case p.type when 5 then wf.wf_json_quote(e.[key]) + N':' else N'' end as lead,
+                       case p.type when 5 then wf.wf_json_quote(e.[key]) + N':'
+                                   else N'' end as lead,
                        wf.wf_json_text(e.value, e.type) as written
                   from @v_part as p
                  cross apply openjson(case when p.is_open = 1 then p.written end) as e
-                 cross apply (select concat(p.pointer, N'/',
-                     replace(replace(e.[key], N'~', N'~0'), N'/', N'~1')) as pointer) as x
                  where p.level_no = @v_level_no - 1) as c
          order by c.part_id, c.place;
         set @v_row_count = @@rowcount;
@@ -528,10 +529,10 @@ end;
 GO
 
 -- The inputs of many ACTIONs (S4.1). Reads and writes #input (node_execution_id bigint, value_json
--- nvarchar(max) null, error_code int null, error_message nvarchar(max) null), which the caller makes
--- with the ids only. Where every binding of a node is one variable the values are read as a set; for
--- the others, and where a variable has no value or what came of it is large, each input is built by
--- wf.wf_build_input_json_for_action.
+-- nvarchar(max) null, error_code int null, error_message nvarchar(max) null), which the caller
+-- makes with the ids only. Where every binding of a node is one variable the values are read as a
+-- set; for the others, and where a variable has no value or what came of it is large, each input is
+-- built by wf.wf_build_input_json_for_action.
 create or alter procedure wf.wf_build_inputs
 as
 begin
@@ -567,11 +568,11 @@ begin
       join wf.workflow_input_template as t
         on t.workflow_version_id = n.workflow_version_id and t.node_key = n.node_key
      cross apply openjson(t.template_json) as m
-     where not exists (
-         select 1 from @v_part as p
-          where p.node_execution_id = i.node_execution_id
-            and p.name = m.[key] collate Latin1_General_100_BIN2
-            and datalength(p.name) = datalength(m.[key]));
+      left join @v_part as p
+        on p.node_execution_id = i.node_execution_id
+       and p.name = m.[key] collate Latin1_General_100_BIN2
+       and datalength(p.name) = datalength(m.[key])
+     where p.node_execution_id is null;
     update i
        set value_json = concat(N'{', p.members, N'}')
       from #input as i

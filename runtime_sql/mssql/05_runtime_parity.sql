@@ -345,8 +345,8 @@ begin
 end;
 GO
 
--- `ctx.error` (S6.9): the error that the nearest on_error or finally around the reader handles, as it
--- was when that began; null outside of one, and in a finally after success or cancellation.
+-- `ctx.error` (S6.9): the error that the nearest on_error or finally around the reader handles, as
+-- it was when that began; null outside of one, and in a finally after success or cancellation.
 create or alter function wf.wf_error_entry(@execution_id bigint) returns nvarchar(max)
 as
 begin
@@ -508,7 +508,7 @@ end;
 GO
 
 -- What a reference names (S3.6). A step that is itself a reference is resolved by setting the outer
--- one aside in @v_outer: its row waits for the index that the next one is to give.
+-- one aside in @v_outer, where it waits for the index that the inner one is to give.
 -- @unset_is_null: variables that only a `set` brings into being read as null until then; the
 -- workflow's `output` reads so (R16). @scope_id: the execution's innermost scope, if the caller
 -- knows it; an execution without a row (the root, while its inputs are read) is its own scope.
@@ -539,13 +539,7 @@ begin
     declare @v_count int;
     declare @v_scope_id bigint;
     declare @v_depth int = 0;
-    declare @v_outer table (
-        depth int not null primary key,
-        ref nvarchar(max) not null,
-        steps nvarchar(max) not null,
-        value nvarchar(max) not null,
-        place int not null
-    );
+    declare @v_outer nvarchar(max) = N'';  -- a stack: reference, steps, value and place of each
 
     set @value_json = null;
     set @error_code = null;
@@ -608,8 +602,10 @@ begin
             if @v_step_type = 4
             begin
                 set @v_depth = @v_depth + 1;
-                insert into @v_outer (depth, ref, steps, value, place)
-                values (@v_depth, @v_ref, @v_steps, @v_value, @v_at);
+                set @v_outer = wf.wf_stack_push(@v_outer, @v_ref);
+                set @v_outer = wf.wf_stack_push(@v_outer, @v_steps);
+                set @v_outer = wf.wf_stack_push(@v_outer, @v_value);
+                set @v_outer = wf.wf_stack_push(@v_outer, cast(@v_at as nvarchar(20)));
                 set @v_ref = @v_step;
                 set @v_is_new = 1;
                 continue;
@@ -625,10 +621,14 @@ begin
             -- An index is complete: back to the reference that it stands in.
             set @v_step = @v_value;
             set @v_step_type = 2;
-            select @v_ref = o.ref, @v_steps = o.steps, @v_value = o.value, @v_at = o.place
-              from @v_outer as o
-             where o.depth = @v_depth;
-            delete from @v_outer where depth = @v_depth;
+            set @v_at = cast(wf.wf_stack_top(@v_outer) as int);
+            set @v_outer = wf.wf_stack_below(@v_outer);
+            set @v_value = wf.wf_stack_top(@v_outer);
+            set @v_outer = wf.wf_stack_below(@v_outer);
+            set @v_steps = wf.wf_stack_top(@v_outer);
+            set @v_outer = wf.wf_stack_below(@v_outer);
+            set @v_ref = wf.wf_stack_top(@v_outer);
+            set @v_outer = wf.wf_stack_below(@v_outer);
             set @v_depth = @v_depth - 1;
             set @v_count = (select count(*) from openjson(@v_steps) as s);
             if wf.wf_type_word(@v_step) <> N'integer'

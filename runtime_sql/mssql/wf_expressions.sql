@@ -65,6 +65,9 @@ GO
 
 -- Evaluates a program (S3) in the place of an execution. @output_json, @result_code and @event_json
 -- are what `out`, `code` and `event` read; @unset_is_null as in wf_resolve_reference.
+--
+-- The top of the stack is @v_top, what is below it @v_below. What is missing, which only `alt` meets,
+-- stands there as null. Only a long program is unpacked into a table.
 create or alter procedure wf.wf_eval_expression
     @program nvarchar(max),
     @execution_id bigint,
@@ -78,26 +81,18 @@ create or alter procedure wf.wf_eval_expression
 as
 begin
     set nocount, xact_abort on;
-    declare @v_program table (
-        place int not null primary key,
-        op nvarchar(20) null,
-        step nvarchar(max) not null
-    );
-    declare @v_stack table (
-        place int not null primary key,
-        value nvarchar(max) null  -- null is the mark "missing" that only `alt` meets
-    );
-    declare @v_made int = 0;      -- so many places of the stack have a row
-    declare @v_top int = 0;
-    declare @v_size int;
+    declare @v_size int = (select count(*) from openjson(@program) as e);
     declare @v_at int = 0;
     declare @v_step nvarchar(max);
     declare @v_op nvarchar(20);
     declare @v_count int;
-    declare @v_operand nvarchar(max);
+    declare @v_keys nvarchar(max);
+    declare @v_top nvarchar(max);
+    declare @v_below nvarchar(max) = N'';
     declare @v_left nvarchar(max);
-    declare @v_right nvarchar(max);
     declare @v_value nvarchar(max);   -- what the instruction leaves at the top
+    declare @v_type nvarchar(7);
+    declare @v_bad_type nvarchar(7);
     declare @v_truth bit;
     declare @v_sign nvarchar(2);
     declare @v_result nvarchar(20);
@@ -107,219 +102,226 @@ begin
     set @value_json = null;
     set @error_code = null;
     set @error_message = null;
-    insert into @v_program (place, op, step)
-    select cast(e.[key] as int) + 1, left(json_value(e.value, '$[0]'), 20), e.value
-      from openjson(@program) as e;
-    set @v_size = @@rowcount;
+    if @v_size > 50
+    begin
+        declare @v_program table (place int not null primary key, step nvarchar(max) not null);
+        insert into @v_program (place, step)
+        select cast(e.[key] as int) + 1, e.value from openjson(@program) as e;
+    end;
 
     while @v_at < @v_size
     begin
+        if @v_size > 50
+            select @v_step = p.step from @v_program as p where p.place = @v_at + 1;
+        else
+            select @v_step = e.value
+              from openjson(@program) as e
+             where e.[key] = cast(@v_at as nvarchar(20));
+        set @v_op = left(json_value(@v_step, '$[0]'), 20);
         set @v_at = @v_at + 1;
-        select @v_op = p.op, @v_step = p.step from @v_program as p where p.place = @v_at;
 
-        if @v_op = N'lit'
+        if @v_op in (N'lit', N'var', N'ctx', N'out', N'code', N'event', N'defined')
         begin
-            select @v_value = wf.wf_json_text(e.value, e.type)
-              from openjson(@v_step) as e
-             where e.[key] = N'1';
-            set @v_top = @v_top + 1;
-        end;
-        else if @v_op in (N'var', N'ctx', N'out', N'code', N'event')
-        begin
-            if @v_scope_id is null and @v_op = N'var'
+            if @v_top is not null set @v_below = wf.wf_stack_push(@v_below, @v_top);
+            if @v_op = N'var' and @v_scope_id is null and @v_size > 1
                 select @v_scope_id = e.scope_id
                   from wf.node_execution as e
                  where e.node_execution_id = @execution_id;
-            exec wf.wf_resolve_reference @ref = @v_step, @execution_id = @execution_id,
-                @output_json = @output_json, @result_code = @result_code,
-                @event_json = @event_json, @unset_is_null = @unset_is_null,
-                @scope_id = @v_scope_id, @value_json = @v_value output,
-                @error_code = @error_code output, @error_message = @error_message output;
-            if @error_code is not null
+            if @v_op in (N'lit', N'defined')
+                select @v_value = wf.wf_json_text(e.value, e.type)
+                  from openjson(@v_step) as e
+                 where e.[key] = N'1';
+            if @v_op = N'defined'
             begin
-                if @error_code <> 10001 or not exists (
-                    select 1 from @v_program as p where p.place = @v_at + 1 and p.op = N'alt')
-                    return;
+                set @v_step = @v_value;
+                exec wf.wf_resolve_reference @ref = @v_step, @execution_id = @execution_id,
+                    @output_json = @output_json, @result_code = @result_code,
+                    @event_json = @event_json, @value_json = @v_value output,
+                    @error_code = @error_code output, @error_message = @error_message output;
+                if @error_code <> 10001 return;
+                set @v_value = case when @error_code is null then N'true' else N'false' end;
                 set @error_code = null;
                 set @error_message = null;
-                set @v_value = null;
             end;
-            set @v_top = @v_top + 1;
+            else if @v_op <> N'lit'
+            begin
+                exec wf.wf_resolve_reference @ref = @v_step, @execution_id = @execution_id,
+                    @output_json = @output_json, @result_code = @result_code,
+                    @event_json = @event_json, @unset_is_null = @unset_is_null,
+                    @scope_id = @v_scope_id, @value_json = @v_value output,
+                    @error_code = @error_code output, @error_message = @error_message output;
+                if @error_code is not null
+                begin
+                    if @error_code <> 10001 or not exists (
+                        select 1 from openjson(@program) as e
+                         where e.[key] = cast(@v_at as nvarchar(20))
+                           and json_value(e.value, '$[0]') = N'alt')
+                        return;
+                    set @error_code = null;
+                    set @error_message = null;
+                    set @v_value = N'null';
+                end;
+            end;
         end;
-        else if @v_op in (N'eq', N'ne', N'lt', N'le', N'gt', N'ge', N'in', N'add', N'sub', N'mul',
-                          N'div', N'mod', N'neg')
+        else if @v_op in (N'eq', N'ne', N'lt', N'le', N'gt', N'ge')
         begin
-            select @v_right = s.value from @v_stack as s where s.place = @v_top;
-            if @v_op = N'neg'
-                set @v_left = N'0';
-            else
+            set @v_left = wf.wf_stack_top(@v_below);
+            set @v_below = wf.wf_stack_below(@v_below);
+            set @v_value = wf.wf_compared(@v_op, @v_left, @v_top);
+            if @v_value is null
             begin
-                set @v_top = @v_top - 1;
-                select @v_left = s.value from @v_stack as s where s.place = @v_top;
-            end;
-            if @v_op in (N'eq', N'ne', N'lt', N'le', N'gt', N'ge')
-            begin
-                set @v_value = wf.wf_compared(@v_op, @v_left, @v_right);
-                if @v_value is null
-                begin
-                    set @error_code = 10010;
-                    set @error_message = concat(N'cannot compare ', wf.wf_type_word(@v_left),
-                                                N' with ', wf.wf_type_word(@v_right));
-                    return;
-                end;
-            end;
-            else if @v_op = N'in'
-            begin
-                if wf.wf_json_type(@v_left) in (N'object', N'array')
-                begin
-                    set @error_code = 10010;
-                    set @error_message = concat(N'in takes a scalar on the left, not ',
-                                                wf.wf_json_type(@v_left));
-                    return;
-                end;
-                if wf.wf_json_type(@v_right) <> N'array'
-                begin
-                    set @error_code = 10010;
-                    set @error_message = concat(N'in takes an array on the right, not ',
-                                                wf.wf_type_word(@v_right));
-                    return;
-                end;
-                set @v_value = case wf.wf_is_element(@v_left, @v_right)
-                                    when 1 then N'true' else N'false' end;
-            end;
-            else
-            begin
-                set @v_sign = case @v_op when N'add' then N'+' when N'mul' then N'*'
-                                         when N'div' then N'//' when N'mod' then N'%'
-                                         else N'-' end;
-                if wf.wf_type_word(@v_left) <> N'integer'
-                    set @v_right = @v_left;
-                if wf.wf_type_word(@v_right) <> N'integer'
-                begin
-                    set @error_code = 10011;
-                    set @error_message = concat(@v_sign, N' takes integers, not ',
-                                                wf.wf_type_word(@v_right));
-                    return;
-                end;
-                set @v_left = wf.wf_number_text(@v_left);
-                set @v_right = wf.wf_number_text(@v_right);
-                exec wf.wf_integer_result @sign = @v_sign, @left = @v_left, @right = @v_right,
-                    @result = @v_result output, @error_message = @error_message output;
-                if @error_message is not null
-                begin
-                    set @error_code = 10011;
-                    return;
-                end;
-                set @v_value = @v_result;
+                set @error_code = 10010;
+                set @error_message = concat(N'cannot compare ', wf.wf_type_word(@v_left),
+                                            N' with ', wf.wf_type_word(@v_top));
+                return;
             end;
         end;
         else if @v_op in (N'not', N'bool', N'jf', N'jt')
         begin
-            select @v_left = s.value from @v_stack as s where s.place = @v_top;
-            set @v_truth = wf.wf_truth(@v_left);
+            set @v_truth = wf.wf_truth(@v_top);
             if @v_truth is null
             begin
                 set @error_code = 10010;
                 set @error_message = concat(
                     N'a condition takes a boolean, an integer or null, not ',
-                    wf.wf_type_word(@v_left));
+                    wf.wf_type_word(@v_top));
                 return;
-            end;
-            if @v_op in (N'jf', N'jt')
-            begin
-                if @v_truth <> case @v_op when N'jt' then 1 else 0 end
-                begin
-                    set @v_top = @v_top - 1;
-                    continue;
-                end;
-                set @v_at = @v_at + cast(json_value(@v_step, '$[1]') as int);
             end;
             set @v_value = case when @v_truth = case @v_op when N'not' then 0 else 1 end
                                 then N'true' else N'false' end;
+            if @v_op in (N'jf', N'jt')
+            begin
+                if @v_truth = case @v_op when N'jt' then 1 else 0 end
+                    set @v_at = @v_at + cast(json_value(@v_step, '$[1]') as int);
+                else
+                begin
+                    set @v_value = wf.wf_stack_top(@v_below);
+                    set @v_below = wf.wf_stack_below(@v_below);
+                end;
+            end;
+        end;
+        else if @v_op in (N'add', N'sub', N'mul', N'div', N'mod', N'neg')
+        begin
+            set @v_left = N'0';
+            if @v_op <> N'neg'
+            begin
+                set @v_left = wf.wf_stack_top(@v_below);
+                set @v_below = wf.wf_stack_below(@v_below);
+            end;
+            set @v_sign = case @v_op when N'add' then N'+' when N'mul' then N'*'
+                                     when N'div' then N'//' when N'mod' then N'%' else N'-' end;
+            set @v_type = wf.wf_type_word(@v_left);
+            if @v_type = N'integer' set @v_type = wf.wf_type_word(@v_top);
+            if @v_type <> N'integer'
+            begin
+                set @error_code = 10011;
+                set @error_message = concat(@v_sign, N' takes integers, not ', @v_type);
+                return;
+            end;
+            set @v_left = wf.wf_number_text(@v_left);
+            set @v_top = wf.wf_number_text(@v_top);
+            exec wf.wf_integer_result @sign = @v_sign, @left = @v_left, @right = @v_top,
+                @result = @v_result output, @error_message = @error_message output;
+            if @error_message is not null
+            begin
+                set @error_code = 10011;
+                return;
+            end;
+            set @v_value = @v_result;
         end;
         else if @v_op = N'alt'
         begin
-            select @v_left = s.value from @v_stack as s where s.place = @v_top;
-            if @v_left is null or wf.wf_json_type(@v_left) = N'null'
-                set @v_top = @v_top - 1;
-            else
+            set @v_value = @v_top;
+            if wf.wf_json_type(@v_top) <> N'null'
                 set @v_at = @v_at + cast(json_value(@v_step, '$[1]') as int);
-            continue;
-        end;
-        else if @v_op in (N'cat', N'arr')
-        begin
-            set @v_count = cast(json_value(@v_step, '$[1]') as int);
-            set @v_top = @v_top - @v_count + 1;
-            if @v_op = N'cat'
-            begin
-                set @v_left = null;
-                select top (1) @v_left = wf.wf_json_type(s.value)
-                  from @v_stack as s
-                 where s.place between @v_top and @v_top + @v_count - 1
-                   and wf.wf_json_type(s.value) in (N'null', N'array', N'object')
-                 order by s.place;
-                if @v_left is not null
-                begin
-                    set @error_code = 10017;
-                    set @error_message = @v_left + N' cannot stand inside a string';
-                    return;
-                end;
-                select @v_left = string_agg(wf.wf_scalar_text(s.value), N'')
-                                     within group (order by s.place)
-                  from @v_stack as s
-                 where s.place between @v_top and @v_top + @v_count - 1;
-                if len(@v_left + N'.') - 1 > 16777216
-                begin
-                    set @error_code = 10018;
-                    set @error_message = N'a value of more than 16 MB cannot be stored';
-                    return;
-                end;
-                set @v_value = wf.wf_json_quote(coalesce(@v_left, N''));
-            end;
             else
             begin
-                select @v_value = concat(N'[', string_agg(s.value, N',')
-                                                   within group (order by s.place), N']')
-                  from @v_stack as s
-                 where s.place between @v_top and @v_top + @v_count - 1;
-                set @v_grows = 1;
+                set @v_value = wf.wf_stack_top(@v_below);
+                set @v_below = wf.wf_stack_below(@v_below);
             end;
         end;
-        else if @v_op = N'obj'
+        else if @v_op in (N'cat', N'arr', N'obj')
         begin
-            select @v_operand = e.value from openjson(@v_step) as e where e.[key] = N'1';
-            set @v_top = @v_top - (select count(*) from openjson(@v_operand) as k) + 1;
-            select @v_value = concat(N'{', string_agg(
-                       concat(wf.wf_json_quote(k.value), N':', s.value), N',')
-                           within group (order by s.place), N'}')
-              from openjson(@v_operand) as k
-              join @v_stack as s on s.place = @v_top + cast(k.[key] as int);
-            set @v_grows = 1;
+            set @v_keys = case when @v_op = N'obj' then json_query(@v_step, '$[1]') end;
+            set @v_count = case when @v_op = N'obj' then (select count(*) from openjson(@v_keys) as k)
+                                else cast(json_value(@v_step, '$[1]') as int) end;
+            -- With nothing to take the top stays where it is.
+            if @v_count = 0 and @v_top is not null
+                set @v_below = wf.wf_stack_push(@v_below, @v_top);
+            set @v_value = N'';
+            set @v_bad_type = null;
+            while @v_count > 0
+            begin
+                set @v_count = @v_count - 1;
+                if @v_op = N'cat'
+                begin
+                    set @v_type = wf.wf_json_type(@v_top);
+                    if @v_type in (N'null', N'array', N'object')
+                        set @v_bad_type = @v_type;
+                    else
+                        set @v_value = wf.wf_scalar_text(@v_top) + @v_value;
+                end;
+                else if @v_op = N'obj'
+                    select @v_value = concat(N',', wf.wf_json_quote(k.value), N':', @v_top, @v_value)
+                      from openjson(@v_keys) as k
+                     where k.[key] = cast(@v_count as nvarchar(20));
+                else
+                    set @v_value = concat(N',', @v_top, @v_value);
+                if @v_count > 0
+                begin
+                    set @v_top = wf.wf_stack_top(@v_below);
+                    set @v_below = wf.wf_stack_below(@v_below);
+                end;
+            end;
+            if @v_bad_type is not null
+            begin
+                set @error_code = 10017;
+                set @error_message = @v_bad_type + N' cannot stand inside a string';
+                return;
+            end;
+            if @v_op = N'cat' and len(@v_value + N'.') - 1 > 16777216
+            begin
+                set @error_code = 10018;
+                set @error_message = N'a value of more than 16 MB cannot be stored';
+                return;
+            end;
+            set @v_value = case @v_op
+                when N'cat' then wf.wf_json_quote(@v_value)
+                when N'obj' then concat(N'{', stuff(@v_value, 1, 1, N''), N'}')
+                else concat(N'[', stuff(@v_value, 1, 1, N''), N']') end;
+            if @v_op <> N'cat' set @v_grows = 1;
+        end;
+        else if @v_op = N'in'
+        begin
+            set @v_left = wf.wf_stack_top(@v_below);
+            set @v_below = wf.wf_stack_below(@v_below);
+            if wf.wf_json_type(@v_left) in (N'object', N'array')
+            begin
+                set @error_code = 10010;
+                set @error_message = concat(N'in takes a scalar on the left, not ',
+                                            wf.wf_json_type(@v_left));
+                return;
+            end;
+            if wf.wf_json_type(@v_top) <> N'array'
+            begin
+                set @error_code = 10010;
+                set @error_message = concat(N'in takes an array on the right, not ',
+                                            wf.wf_type_word(@v_top));
+                return;
+            end;
+            set @v_value = case wf.wf_is_element(@v_left, @v_top)
+                                when 1 then N'true' else N'false' end;
         end;
         else if @v_op = N'len'
         begin
-            select @v_left = s.value from @v_stack as s where s.place = @v_top;
-            set @v_value = cast(wf.wf_value_length(@v_left) as nvarchar(20));
+            set @v_value = cast(wf.wf_value_length(@v_top) as nvarchar(20));
             if @v_value is null
             begin
                 set @error_code = 10010;
                 set @error_message = concat(
-                    N'len takes a string, an array or an object, not ', wf.wf_type_word(@v_left));
+                    N'len takes a string, an array or an object, not ', wf.wf_type_word(@v_top));
                 return;
             end;
-        end;
-        else if @v_op = N'defined'
-        begin
-            select @v_operand = e.value from openjson(@v_step) as e where e.[key] = N'1';
-            exec wf.wf_resolve_reference @ref = @v_operand, @execution_id = @execution_id,
-                @output_json = @output_json, @result_code = @result_code,
-                @event_json = @event_json, @value_json = @v_value output,
-                @error_code = @error_code output, @error_message = @error_message output;
-            if @error_code <> 10001 return;
-            set @v_value = case when @error_code is null then N'true' else N'false' end;
-            set @error_code = null;
-            set @error_message = null;
-            set @v_top = @v_top + 1;
         end;
         else if @v_op = N'fault'
         begin
@@ -333,16 +335,9 @@ begin
             set @error_message = N'unknown instruction ' + coalesce(@v_op, N'null');
             return;
         end;
-
-        if @v_top > @v_made
-        begin
-            insert into @v_stack (place, value) values (@v_top, @v_value);
-            set @v_made = @v_top;
-        end;
-        else
-            update @v_stack set value = @v_value where place = @v_top;
+        set @v_top = @v_value;
     end;
-    select @value_json = s.value from @v_stack as s where s.place = @v_top;
+    set @value_json = @v_top;
     if @v_grows = 1
     begin
         set @error_message = wf.wf_storable_problem(@value_json);

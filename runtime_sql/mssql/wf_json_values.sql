@@ -407,3 +407,36 @@ begin
     return null;
 end;
 GO
+
+-- Stacks of values ---------------------------------------------------------------------------------
+
+-- A stack is a text too: each value behind its length and a colon, the top first. A table variable
+-- would cost more than the work on it, an array would add a level to what JSON may nest.
+create or alter function wf.wf_stack_push(@stack nvarchar(max), @value nvarchar(max))
+returns nvarchar(max)
+as
+begin
+    return concat(len(@value + N'.') - 1, N':', @value, @stack);
+end;
+GO
+
+-- The value at the top of a stack; null of an empty one.
+create or alter function wf.wf_stack_top(@stack nvarchar(max)) returns nvarchar(max)
+as
+begin
+    declare @v_colon int = charindex(N':', left(@stack, 12));
+    if @v_colon = 0 return null;
+    return substring(@stack, @v_colon + 1, cast(left(@stack, @v_colon - 1) as int));
+end;
+GO
+
+-- What is below the top of a stack.
+create or alter function wf.wf_stack_below(@stack nvarchar(max)) returns nvarchar(max)
+as
+begin
+    declare @v_colon int = charindex(N':', left(@stack, 12));
+    if @v_colon = 0 return N'';
+    return substring(@stack, @v_colon + 1 + cast(left(@stack, @v_colon - 1) as int),
+                     len(@stack + N'.'));
+end;
+GO

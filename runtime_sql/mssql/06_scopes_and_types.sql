@@ -228,9 +228,9 @@ begin
 end;
 GO
 
--- Fills #check, which the caller makes, with the values of the execution scope's parameters that
--- have a declared type in node @owner_key, so that they are checked like variables (R5).
--- Reads #parameter (name, value_json).
+-- Checks those parameters of an execution scope that have a declared type in node @owner_key, as
+-- variables (R5). Reads #parameter (name nvarchar(200), value_json nvarchar(max)), which the caller
+-- makes.
 create or alter procedure wf.wf_check_parameters
     @version_id bigint,
     @owner_key nvarchar(200),
@@ -255,9 +255,10 @@ begin
 end;
 GO
 
--- Opens the instance's scope: each input from the start context, its default or the execution scope's
--- parameters, in this order, then the check of their types (10015), then the other parameters, then
--- the workflow's variables, each seeing those before it. After an error nothing of the scope is left.
+-- Opens the instance's scope: each input from the start context, its default or the execution
+-- scope's parameters, in this order, then the check of their types (10015), then the other
+-- parameters, then the workflow's variables, each seeing those before it. After an error nothing of
+-- the scope is left.
 create or alter procedure wf.wf_init_instance_scope_from_context
     @instance_id bigint,
     @root_execution_id bigint,

@@ -2,9 +2,9 @@
 -- Python. Twin: pg/wf_canonical_json.sql
 --
 -- The text is ASCII: no blanks, every other character as \uXXXX (lower case, two of them above
--- U+FFFF), the two-character escapes only for " \ \b \f \n \r \t. The keys of an object are sorted by
--- the bytes of their escaped form, quotes included. Numbers are plain decimals without trailing zeros
--- of a fraction. compiler/json_values.py (`canonical`) writes the same. Pure, and never raises.
+-- U+FFFF), the two-character escapes only for " \ \b \f \n \r \t. The keys of an object are sorted
+-- by the bytes of their escaped form, quotes included. Numbers are plain decimals without trailing
+-- zeros of a fraction. compiler/json_values.py (`canonical`) writes the same. Pure, never raises.
 
 set quoted_identifier, ansi_nulls, ansi_padding, ansi_warnings, arithabort,
     concat_null_yields_null on;
@@ -19,7 +19,9 @@ GO
 create or alter function wf.wf_ascii_json(@json nvarchar(max)) returns nvarchar(max)
 as
 begin
-    declare @v_json nvarchar(max) = @json;
+    -- Apart, since not every server counts U+007F as outside of the range below.
+    declare @v_json nvarchar(max) = replace(@json collate Latin1_General_100_BIN2, nchar(127),
+                                            N'\u007f');
     declare @v_other nvarchar(20) = concat(N'%[^', nchar(1), N'-', nchar(126), N']%');
     declare @v_at int = patindex(@v_other, @v_json collate Latin1_General_100_BIN2);
     declare @v_letter nvarchar(2);

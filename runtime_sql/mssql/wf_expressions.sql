@@ -1,7 +1,7 @@
 -- The evaluator of programs (S3): a loop over a stack, never recursion. Twin: pg/wf_expressions.sql
 --
--- Values are JSON texts (wf_json_values.sql). wf.wf_storable_problem and wf.wf_integer_result, which
--- the twin has here, stand there.
+-- Values are JSON texts (wf_json_values.sql). wf.wf_storable_problem and wf.wf_integer_result,
+-- which the twin has here, stand there.
 
 set quoted_identifier, ansi_nulls, ansi_padding, ansi_warnings, arithabort,
     concat_null_yields_null on;
@@ -66,8 +66,8 @@ GO
 -- Evaluates a program (S3) in the place of an execution. @output_json, @result_code and @event_json
 -- are what `out`, `code` and `event` read; @unset_is_null as in wf_resolve_reference.
 --
--- The top of the stack is @v_top, what is below it @v_below. What is missing, which only `alt` meets,
--- stands there as null. Only a long program is unpacked into a table.
+-- The top of the stack is @v_top, what is below it @v_below. What is missing, which only `alt`
+-- meets, stands there as null. Only a long program is unpacked into a table.
 create or alter procedure wf.wf_eval_expression
     @program nvarchar(max),
     @execution_id bigint,
@@ -243,8 +243,9 @@ begin
         else if @v_op in (N'cat', N'arr', N'obj')
         begin
             set @v_keys = case when @v_op = N'obj' then json_query(@v_step, '$[1]') end;
-            set @v_count = case when @v_op = N'obj' then (select count(*) from openjson(@v_keys) as k)
-                                else cast(json_value(@v_step, '$[1]') as int) end;
+            set @v_count = case @v_op
+                when N'obj' then (select count(*) from openjson(@v_keys) as k)
+                else cast(json_value(@v_step, '$[1]') as int) end;
             -- With nothing to take the top stays where it is.
             if @v_count = 0 and @v_top is not null
                 set @v_below = wf.wf_stack_push(@v_below, @v_top);
@@ -262,7 +263,8 @@ begin
                         set @v_value = wf.wf_scalar_text(@v_top) + @v_value;
                 end;
                 else if @v_op = N'obj'
-                    select @v_value = concat(N',', wf.wf_json_quote(k.value), N':', @v_top, @v_value)
+                    select @v_value = concat(N',', wf.wf_json_quote(k.value), N':', @v_top,
+                                             @v_value)
                       from openjson(@v_keys) as k
                      where k.[key] = cast(@v_count as nvarchar(20));
                 else

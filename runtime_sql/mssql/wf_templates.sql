@@ -220,7 +220,7 @@ begin
         end;
         if datalength(@v_literal) > 0
         begin
-            set @v_parts = concat(@v_parts, N'["lit","', string_escape(@v_literal, 'json'), N'"],');
+            set @v_parts = concat(@v_parts, N'["lit",', wf.wf_json_quote(@v_literal), N'],');
             set @v_part_count = @v_part_count + 1;
             set @v_literal = N'';
         end;
@@ -230,7 +230,7 @@ begin
     end;
     if datalength(@v_literal) > 0 or @v_part_count = 0
     begin
-        set @v_parts = concat(@v_parts, N'["lit","', string_escape(@v_literal, 'json'), N'"],');
+        set @v_parts = concat(@v_parts, N'["lit",', wf.wf_json_quote(@v_literal), N'],');
         set @v_part_count = @v_part_count + 1;
     end;
     set @program_json = concat(N'[', left(@v_parts, len(@v_parts) - 1),

@@ -178,7 +178,7 @@ def test_a_null_in_the_context_is_a_value_and_takes_no_default(typed: GraphDatab
         ({"a": "x", "b": 1}, "input b: must be a list, not integer"),
         ({"a": "x", "b": [{}]}, "input b[0].sku: is missing"),
         ({"a": 1, "b": 1}, "input a: must be string, not integer"),
-        ("a", "input a: is missing"),
+        (["a"], "input a: is missing"),
     ],
 )
 def test_an_input_that_does_not_fit_is_10015_and_leaves_nothing(

@@ -72,8 +72,13 @@ SCRIPTS: dict[Dialect, tuple[str, ...]] = {
     "mssql": (
         "01_definition_tables.sql",
         "02_runtime_tables.sql",
+        "wf_json_values.sql",
         "03_engine_core.sql",
+        "05_runtime_parity.sql",
+        "wf_canonical_json.sql",
+        "wf_expressions.sql",
         "wf_templates.sql",
+        "06_scopes_and_types.sql",
         "wf_verify_programs.sql",
         "wf_verify_graph.sql",
         "wf_publish_workflow_version.sql",

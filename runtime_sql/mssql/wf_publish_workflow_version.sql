@@ -202,6 +202,7 @@ create or alter procedure wf.wf_publish_workflow_version
 as
 begin
     set nocount, xact_abort on;
+    set transaction isolation level read committed;
     declare @v_version_id bigint;
     declare @v_version_no int;
     declare @v_is_new bit;

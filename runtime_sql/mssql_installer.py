@@ -36,7 +36,8 @@ _VERSION = "select max(v.version) from wf.schema_version as v;"
 _MARK = f"insert into wf.schema_version (version) values ({RUNTIME_VERSION});"
 _TEST = "insert into wf.wf_setting (name, value) values (N'test_database', N'true');"
 # What a batch of the tree begins with and the session has already.
-_SETTINGS_ONLY = re.compile(r"(?:\s|--[^\n]*|set [a-z_, \n]+ (?:on|off);)+", re.IGNORECASE)
+_COMMENT = re.compile(r"--[^\n]*")
+_SETTINGS_ONLY = re.compile(r"\s*(?:set [^;]*;\s*)*", re.IGNORECASE)
 _CREATES = re.compile(
     r"^\s*create (?:or alter )?(?:table|view|sequence|type|function|procedure) wf\.(\w+)",
     re.MULTILINE | re.IGNORECASE,
@@ -50,7 +51,7 @@ def tree_batches() -> Iterator[str]:
     """Yields what the installation executes, in order, without batches of settings."""
     for name in SCRIPTS["mssql"]:
         for batch in split_batches(read_script("mssql", name)):
-            if _SETTINGS_ONLY.fullmatch(batch.text) is None:
+            if _SETTINGS_ONLY.fullmatch(_COMMENT.sub("", batch.text)) is None:
                 yield batch.text
 
 

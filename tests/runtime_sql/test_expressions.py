@@ -663,9 +663,7 @@ def test_template_bindings_are_found_at_every_depth(database: GraphDatabase) -> 
 
 
 def resolved(database: GraphDatabase, template: str, execution_id: int) -> Any:
-    return database.answer(
-        "wf_resolve_placeholders", template=template, execution_id=execution_id
-    )
+    return database.answer("wf_resolve_placeholders", template=template, execution_id=execution_id)
 
 
 def test_placeholders_are_filled_and_never_expanded_twice(

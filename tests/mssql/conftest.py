@@ -7,7 +7,6 @@ in a transaction that is rolled back. Without WF_MSSQL_URL the tests are skipped
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -17,6 +16,7 @@ import pytest
 
 from compiler import json_values
 from runtime_sql.scripts import SCRIPTS, read_script
+from tests.mssql_server import server_url
 from tests.runtime_sql.conftest import CONTENT_HASH, LOOPS, GraphDatabase, outcome
 
 OUTPUTS = {
@@ -380,10 +380,7 @@ def connect(url: str) -> Any:
 @pytest.fixture(scope="session")
 def mssql_connection() -> Iterator[Any]:
     """A connection to a database with the runtime."""
-    url = os.environ.get("WF_MSSQL_URL")
-    if not url:
-        pytest.skip("no SQL Server is named by WF_MSSQL_URL")
-    with connect(url) as connection:
+    with connect(server_url()) as connection:
         installed = execute(connection, "select object_id('wf.wf_eval_expression')", ())
         if installed == [(None,)]:
             for name in SCRIPTS["mssql"]:

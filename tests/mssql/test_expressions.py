@@ -1,4 +1,4 @@
-"""Programs, references and templates on SQL Server: the cases of tests/runtime_sql, and its traps."""
+"""Programs, references and templates on SQL Server: cases of tests/runtime_sql, and its traps."""
 
 from __future__ import annotations
 

@@ -106,6 +106,7 @@ SCRIPTS: dict[Dialect, tuple[str, ...]] = {
         "wf_test_bed_schema.sql",
         "wf_test_bed_worker.sql",
         "wf_test_bed_run.sql",
+        "wf_settings.sql",
         "wf_operator_views.sql",
     ),
 }

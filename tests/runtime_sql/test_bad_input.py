@@ -270,6 +270,19 @@ OUTCOMES: dict[str, dict[str, str]] = {
         "workflow_version": "20003: null negative zero",
     },
     "wf_repo_list_actions": {},
+    "wf_runtime_version": {},
+    "wf_require_runtime": {
+        "version": "20006: null; nothing: negative zero",
+    },
+    "wf_now": {},
+    "wf_execution_path": {
+        "execution_id": "nothing: null negative unknown",
+    },
+    "wf_mask_sensitive": {
+        "value": "nothing: null no_object deep large",
+        "pointers": "nothing: null no_object; database: deep large",
+        "part": "nothing: null empty long control unknown",
+    },
 }
 
 ROUTINES = {routine.name: routine for routine in load_contract().routines}

@@ -398,11 +398,13 @@ FILE_CHANGES = {
                 "sp_delete_workflow_def",
                 "sp_pause_workflow_instance",
                 "sp_purge_bundles",
+                "sp_purge_events",
                 "sp_purge_instances",
                 "sp_release_affinity",
                 "sp_resume_workflow_instance",
                 "sp_retry_failed_node",
                 "sp_set_worker_state",
+                "wf_repo_upsert_event_type",
             )
         ],
     ),

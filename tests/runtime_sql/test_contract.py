@@ -368,7 +368,12 @@ FILE_CHANGES = {
         ],
     ),
     "a renamed result column": (
-        ("returns table (purged_count integer)", "returns table (gone_count integer)"),
+        (
+            "p_limit integer default 1000\n) returns table (purged_count integer)\nlanguage plpgsql"
+            " security definer set search_path = pg_catalog, pg_temp\nset plan_cache",
+            "p_limit integer default 1000\n) returns table (gone_count integer)\nlanguage plpgsql"
+            " security definer set search_path = pg_catalog, pg_temp\nset plan_cache",
+        ),
         [
             "function sp_purge_instances: result column 1 must be purged_count integer,"
             " not gone_count integer"

@@ -3,7 +3,7 @@
 Variables, fields, keys of nodes and of events are data to every routine. Here they are called like
 columns, parameters (`p_…`), locals (`v_…`), placeholders (`$1`), keywords, operators and special
 variables of PL/pgSQL, and both engines must leave the same trace. That no routine takes a column
-for a variable is PL/pgSQL's own check at run time (its default, `error`), and that of plpgsql_check.
+for a variable is PL/pgSQL's own check when it runs (its default is an error), and plpgsql_check's.
 """
 
 from __future__ import annotations

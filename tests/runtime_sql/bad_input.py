@@ -280,6 +280,8 @@ def good_arguments(world: World) -> dict[str, dict[str, Any]]:
             "workflow_name": "w",
             "limit": "10",
         },
+        "sp_purge_events": {"limit": "10"},
+        "wf_repo_upsert_event_type": {"event_type": "bell", "keep_for_seconds": "60"},
         "sp_test_bed_run_workflow": {
             "workflow_name": "w",
             "context_json": "{}",

@@ -1,5 +1,5 @@
 -- workflow: order
--- content: c508a7a0e2208b1e4add86af44eb425ff24b77cf4534a5cf35884fcc1529fb29
+-- content: 1e2d32113c46163d9bd5b5e213995f7cbe42ec30f8eac664c6ae886880a9b070
 -- dialect: mssql
 -- spec_format: 1
 
@@ -34,7 +34,7 @@ if xact_state() <> 1 throw 70003, N'the deploy failed before this batch', 1;
 insert into wf.workflow_version (workflow_def_id, content_hash, spec_format, outputs_json)
 select d.workflow_def_id, r.content_hash, r.spec_format, r.outputs_json
 from (values
-  (N'c508a7a0e2208b1e4add86af44eb425ff24b77cf4534a5cf35884fcc1529fb29', 1, N'[{"order":0,"name":"reservation","program":[["var","reservation","order",[]]]},{"order":1,"name":"tries","program":[["var","tries","order",[]]]}]')
+  (N'1e2d32113c46163d9bd5b5e213995f7cbe42ec30f8eac664c6ae886880a9b070', 1, N'[{"order":0,"name":"reservation","program":[["var","reservation","order",[]]]},{"order":1,"name":"tries","program":[["var","tries","order",[]]]}]')
 ) as r(content_hash, spec_format, outputs_json)
 join wf.workflow_def as d on d.name = N'order'
 where not exists(select 1 from wf.workflow_version as x where x.workflow_def_id = d.workflow_def_id and x.content_hash = r.content_hash);
@@ -73,7 +73,7 @@ from (values
   (N'mail.send', N'7a703188bbf783f54ff48d4d1094248ce542769a8753cdd96c7fd6a149761102', N'default', null, 0, null, 0, 0, 0, null, null, 5)
 ) as r(action_name, revision, capability, max_per_worker, exclusive_worker, affinity_key_field, prefer_previous_worker, prefer_continue_group, require_previous_worker, max_concurrent, rate_per_minute, max_deliveries)
 join wf.workflow_def as d on d.name = N'order'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'c508a7a0e2208b1e4add86af44eb425ff24b77cf4534a5cf35884fcc1529fb29'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'1e2d32113c46163d9bd5b5e213995f7cbe42ec30f8eac664c6ae886880a9b070'
 where v.published_at is null;
 GO
 
@@ -91,7 +91,7 @@ from (values
   (7, null, N'root', null, N'int', 1, 0, null)
 ) as r(type_id, parent_type_id, path_kind, name, base_type, is_required, is_nullable, enum_json)
 join wf.workflow_def as d on d.name = N'order'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'c508a7a0e2208b1e4add86af44eb425ff24b77cf4534a5cf35884fcc1529fb29'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'1e2d32113c46163d9bd5b5e213995f7cbe42ec30f8eac664c6ae886880a9b070'
 where v.published_at is null;
 GO
 
@@ -105,7 +105,7 @@ from (values
   (N'tell', N'ACTION', 0, N'mail.send', N'7a703188bbf783f54ff48d4d1094248ce542769a8753cdd96c7fd6a149761102', N'{}')
 ) as r(node_key, node_type, is_generated, action_name, action_revision, attributes_json)
 join wf.workflow_def as d on d.name = N'order'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'c508a7a0e2208b1e4add86af44eb425ff24b77cf4534a5cf35884fcc1529fb29'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'1e2d32113c46163d9bd5b5e213995f7cbe42ec30f8eac664c6ae886880a9b070'
 where v.published_at is null;
 GO
 
@@ -118,7 +118,7 @@ from (values
   (N'order', N'tell', N'SEQUENCE', 1, null)
 ) as r(parent_key, child_key, branch_kind, child_order, case_value)
 join wf.workflow_def as d on d.name = N'order'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'c508a7a0e2208b1e4add86af44eb425ff24b77cf4534a5cf35884fcc1529fb29'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'1e2d32113c46163d9bd5b5e213995f7cbe42ec30f8eac664c6ae886880a9b070'
 where v.published_at is null;
 GO
 
@@ -131,7 +131,7 @@ from (values
   (N'tell', N'{"to":"ops@example.com","subject":"Order ${var.id}: $${done}, ${var.items[0].sku}","details":{"literal":[1,1.50,-2,true,null],"nested":{"odd key":"${var.last}","sum":null}}}')
 ) as r(node_key, template_json)
 join wf.workflow_def as d on d.name = N'order'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'c508a7a0e2208b1e4add86af44eb425ff24b77cf4534a5cf35884fcc1529fb29'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'1e2d32113c46163d9bd5b5e213995f7cbe42ec30f8eac664c6ae886880a9b070'
 where v.published_at is null;
 GO
 
@@ -143,7 +143,7 @@ from (values
   (N'tell', N'/details/nested/sum', N'[["lit",2],["var","tries","order",[]],["lit",1],["add"],["mul"]]')
 ) as r(node_key, pointer, program_json)
 join wf.workflow_def as d on d.name = N'order'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'c508a7a0e2208b1e4add86af44eb425ff24b77cf4534a5cf35884fcc1529fb29'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'1e2d32113c46163d9bd5b5e213995f7cbe42ec30f8eac664c6ae886880a9b070'
 where v.published_at is null;
 GO
 
@@ -157,7 +157,7 @@ from (values
   (N'reserve', 2, N'var', N'last', N'order', N'[["var","reservation","order",[]],["lit","/"],["code"],["cat",3]]')
 ) as r(node_key, binding_order, binding_kind, name, owner_key, program_json)
 join wf.workflow_def as d on d.name = N'order'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'c508a7a0e2208b1e4add86af44eb425ff24b77cf4534a5cf35884fcc1529fb29'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'1e2d32113c46163d9bd5b5e213995f7cbe42ec30f8eac664c6ae886880a9b070'
 where v.published_at is null;
 GO
 
@@ -174,14 +174,14 @@ from (values
   (N'order', 2, N'last', N'set', null, 0, null)
 ) as r(owner_key, variable_order, name, variable_kind, type_id, is_required, program_json)
 join wf.workflow_def as d on d.name = N'order'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'c508a7a0e2208b1e4add86af44eb425ff24b77cf4534a5cf35884fcc1529fb29'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'1e2d32113c46163d9bd5b5e213995f7cbe42ec30f8eac664c6ae886880a9b070'
 where v.published_at is null;
 GO
 
 if xact_state() <> 1 throw 70003, N'the deploy failed before this batch', 1;
 
 declare @v_name nvarchar(120) = N'order';
-declare @v_content_hash nvarchar(64) = N'c508a7a0e2208b1e4add86af44eb425ff24b77cf4534a5cf35884fcc1529fb29';
+declare @v_content_hash nvarchar(64) = N'1e2d32113c46163d9bd5b5e213995f7cbe42ec30f8eac664c6ae886880a9b070';
 declare @v_source_map nvarchar(max) = N'{"file":"action.wf","nodes":{"order":[2,10],"reserve":[7,10],"tell":[15,10]}}';
 declare @v_description nvarchar(max) = N'One action.';
 exec wf.wf_set_version_notes @name = @v_name, @content_hash = @v_content_hash,

@@ -1,5 +1,5 @@
 -- workflow: order
--- content: c508a7a0e2208b1e4add86af44eb425ff24b77cf4534a5cf35884fcc1529fb29
+-- content: 1e2d32113c46163d9bd5b5e213995f7cbe42ec30f8eac664c6ae886880a9b070
 -- dialect: postgresql
 -- spec_format: 1
 
@@ -19,7 +19,7 @@ on conflict(name) do nothing;
 insert into wf.workflow_version (workflow_def_id, content_hash, spec_format, outputs_json)
 select d.workflow_def_id, r.content_hash, cast(r.spec_format as int), cast(r.outputs_json as jsonb)
 from (values
-  ('c508a7a0e2208b1e4add86af44eb425ff24b77cf4534a5cf35884fcc1529fb29', 1, '[{"order":0,"name":"reservation","program":[["var","reservation","order",[]]]},{"order":1,"name":"tries","program":[["var","tries","order",[]]]}]')
+  ('1e2d32113c46163d9bd5b5e213995f7cbe42ec30f8eac664c6ae886880a9b070', 1, '[{"order":0,"name":"reservation","program":[["var","reservation","order",[]]]},{"order":1,"name":"tries","program":[["var","tries","order",[]]]}]')
 ) as r(content_hash, spec_format, outputs_json)
 join wf.workflow_def as d on d.name = 'order'
 on conflict(workflow_def_id, content_hash) do nothing;
@@ -49,7 +49,7 @@ from (values
   ('mail.send', '7a703188bbf783f54ff48d4d1094248ce542769a8753cdd96c7fd6a149761102', 'default', null, false, null, false, false, false, null, null, 5)
 ) as r(action_name, revision, capability, max_per_worker, exclusive_worker, affinity_key_field, prefer_previous_worker, prefer_continue_group, require_previous_worker, max_concurrent, rate_per_minute, max_deliveries)
 join wf.workflow_def as d on d.name = 'order'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = 'c508a7a0e2208b1e4add86af44eb425ff24b77cf4534a5cf35884fcc1529fb29'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '1e2d32113c46163d9bd5b5e213995f7cbe42ec30f8eac664c6ae886880a9b070'
 where v.published_at is null;
 
 insert into wf.data_type (workflow_version_id, type_id, parent_type_id, path_kind, name, base_type, is_required, is_nullable, enum_json)
@@ -64,7 +64,7 @@ from (values
   (7, null, 'root', null, 'int', true, false, null)
 ) as r(type_id, parent_type_id, path_kind, name, base_type, is_required, is_nullable, enum_json)
 join wf.workflow_def as d on d.name = 'order'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = 'c508a7a0e2208b1e4add86af44eb425ff24b77cf4534a5cf35884fcc1529fb29'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '1e2d32113c46163d9bd5b5e213995f7cbe42ec30f8eac664c6ae886880a9b070'
 where v.published_at is null;
 
 insert into wf.workflow_node (workflow_version_id, node_key, node_type, is_generated, action_name, action_revision, attributes_json)
@@ -75,7 +75,7 @@ from (values
   ('tell', 'ACTION', false, 'mail.send', '7a703188bbf783f54ff48d4d1094248ce542769a8753cdd96c7fd6a149761102', '{}')
 ) as r(node_key, node_type, is_generated, action_name, action_revision, attributes_json)
 join wf.workflow_def as d on d.name = 'order'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = 'c508a7a0e2208b1e4add86af44eb425ff24b77cf4534a5cf35884fcc1529fb29'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '1e2d32113c46163d9bd5b5e213995f7cbe42ec30f8eac664c6ae886880a9b070'
 where v.published_at is null;
 
 insert into wf.workflow_edge (workflow_version_id, parent_key, child_key, branch_kind, child_order, case_value)
@@ -85,7 +85,7 @@ from (values
   ('order', 'tell', 'SEQUENCE', 1, null)
 ) as r(parent_key, child_key, branch_kind, child_order, case_value)
 join wf.workflow_def as d on d.name = 'order'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = 'c508a7a0e2208b1e4add86af44eb425ff24b77cf4534a5cf35884fcc1529fb29'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '1e2d32113c46163d9bd5b5e213995f7cbe42ec30f8eac664c6ae886880a9b070'
 where v.published_at is null;
 
 insert into wf.workflow_input_template (workflow_version_id, node_key, template_json)
@@ -95,7 +95,7 @@ from (values
   ('tell', '{"to":"ops@example.com","subject":"Order ${var.id}: $${done}, ${var.items[0].sku}","details":{"literal":[1,1.50,-2,true,null],"nested":{"odd key":"${var.last}","sum":null}}}')
 ) as r(node_key, template_json)
 join wf.workflow_def as d on d.name = 'order'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = 'c508a7a0e2208b1e4add86af44eb425ff24b77cf4534a5cf35884fcc1529fb29'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '1e2d32113c46163d9bd5b5e213995f7cbe42ec30f8eac664c6ae886880a9b070'
 where v.published_at is null;
 
 insert into wf.workflow_input_binding (workflow_version_id, node_key, pointer, program_json)
@@ -104,7 +104,7 @@ from (values
   ('tell', '/details/nested/sum', '[["lit",2],["var","tries","order",[]],["lit",1],["add"],["mul"]]')
 ) as r(node_key, pointer, program_json)
 join wf.workflow_def as d on d.name = 'order'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = 'c508a7a0e2208b1e4add86af44eb425ff24b77cf4534a5cf35884fcc1529fb29'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '1e2d32113c46163d9bd5b5e213995f7cbe42ec30f8eac664c6ae886880a9b070'
 where v.published_at is null;
 
 insert into wf.variable_output_binding (workflow_version_id, node_key, binding_order, binding_kind, name, owner_key, program_json)
@@ -115,7 +115,7 @@ from (values
   ('reserve', 2, 'var', 'last', 'order', '[["var","reservation","order",[]],["lit","/"],["code"],["cat",3]]')
 ) as r(node_key, binding_order, binding_kind, name, owner_key, program_json)
 join wf.workflow_def as d on d.name = 'order'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = 'c508a7a0e2208b1e4add86af44eb425ff24b77cf4534a5cf35884fcc1529fb29'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '1e2d32113c46163d9bd5b5e213995f7cbe42ec30f8eac664c6ae886880a9b070'
 where v.published_at is null;
 
 insert into wf.node_scope_default (workflow_version_id, owner_key, variable_order, name, variable_kind, type_id, is_required, program_json)
@@ -129,12 +129,12 @@ from (values
   ('order', 2, 'last', 'set', null, false, null)
 ) as r(owner_key, variable_order, name, variable_kind, type_id, is_required, program_json)
 join wf.workflow_def as d on d.name = 'order'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = 'c508a7a0e2208b1e4add86af44eb425ff24b77cf4534a5cf35884fcc1529fb29'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '1e2d32113c46163d9bd5b5e213995f7cbe42ec30f8eac664c6ae886880a9b070'
 where v.published_at is null;
 
-select wf.wf_set_version_notes(p_name => 'order', p_content_hash => 'c508a7a0e2208b1e4add86af44eb425ff24b77cf4534a5cf35884fcc1529fb29', p_source_map => cast('{"file":"action.wf","nodes":{"order":[2,10],"reserve":[7,10],"tell":[15,10]}}' as jsonb), p_description => 'One action.');
+select wf.wf_set_version_notes(p_name => 'order', p_content_hash => '1e2d32113c46163d9bd5b5e213995f7cbe42ec30f8eac664c6ae886880a9b070', p_source_map => cast('{"file":"action.wf","nodes":{"order":[2,10],"reserve":[7,10],"tell":[15,10]}}' as jsonb), p_description => 'One action.');
 
 select p.workflow_version_id, p.version_no, p.was_new
-from wf.wf_publish_workflow_version(p_name => 'order', p_content_hash => 'c508a7a0e2208b1e4add86af44eb425ff24b77cf4534a5cf35884fcc1529fb29', p_activate => true, p_update_actions => false) as p;
+from wf.wf_publish_workflow_version(p_name => 'order', p_content_hash => '1e2d32113c46163d9bd5b5e213995f7cbe42ec30f8eac664c6ae886880a9b070', p_activate => true, p_update_actions => false) as p;
 
 commit;

@@ -1,5 +1,5 @@
 -- workflow: first
--- content: e12f5b18bf71daca40c339dcc42ea4621a48473f7142c62921a50f5053037bc8
+-- content: fb2d127e8dd97afc3240bb688eaf22bfbc300a675027a69649ea1346f8c3b9bb
 -- dialect: mssql
 -- spec_format: 1
 
@@ -34,7 +34,7 @@ if xact_state() <> 1 throw 70003, N'the deploy failed before this batch', 1;
 insert into wf.workflow_version (workflow_def_id, content_hash, spec_format, outputs_json)
 select d.workflow_def_id, r.content_hash, r.spec_format, r.outputs_json
 from (values
-  (N'e12f5b18bf71daca40c339dcc42ea4621a48473f7142c62921a50f5053037bc8', 1, N'[{"order":0,"name":"n","program":[["var","parts","first",[]],["len"]]},{"order":1,"name":"rate","program":[["var","rate","first",[]],["var","best","first",[]],["var","extra","first",[]],["arr",3]]}]')
+  (N'fb2d127e8dd97afc3240bb688eaf22bfbc300a675027a69649ea1346f8c3b9bb', 1, N'[{"order":0,"name":"n","program":[["var","parts","first",[]],["len"]]},{"order":1,"name":"rate","program":[["var","rate","first",[]],["var","best","first",[]],["var","extra","first",[]],["arr",3]]}]')
 ) as r(content_hash, spec_format, outputs_json)
 join wf.workflow_def as d on d.name = N'first'
 where not exists(select 1 from wf.workflow_version as x where x.workflow_def_id = d.workflow_def_id and x.content_hash = r.content_hash);
@@ -60,7 +60,7 @@ from (values
   (13, null, N'root', null, N'number', 1, 0, null)
 ) as r(type_id, parent_type_id, path_kind, name, base_type, is_required, is_nullable, enum_json)
 join wf.workflow_def as d on d.name = N'first'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'e12f5b18bf71daca40c339dcc42ea4621a48473f7142c62921a50f5053037bc8'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'fb2d127e8dd97afc3240bb688eaf22bfbc300a675027a69649ea1346f8c3b9bb'
 where v.published_at is null;
 GO
 
@@ -73,7 +73,7 @@ from (values
   (N'set_1', N'SEQUENCE', 0, null, null, N'{}')
 ) as r(node_key, node_type, is_generated, action_name, action_revision, attributes_json)
 join wf.workflow_def as d on d.name = N'first'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'e12f5b18bf71daca40c339dcc42ea4621a48473f7142c62921a50f5053037bc8'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'fb2d127e8dd97afc3240bb688eaf22bfbc300a675027a69649ea1346f8c3b9bb'
 where v.published_at is null;
 GO
 
@@ -85,7 +85,7 @@ from (values
   (N'first', N'set_1', N'SEQUENCE', 0, null)
 ) as r(parent_key, child_key, branch_kind, child_order, case_value)
 join wf.workflow_def as d on d.name = N'first'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'e12f5b18bf71daca40c339dcc42ea4621a48473f7142c62921a50f5053037bc8'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'fb2d127e8dd97afc3240bb688eaf22bfbc300a675027a69649ea1346f8c3b9bb'
 where v.published_at is null;
 GO
 
@@ -97,7 +97,7 @@ from (values
   (N'set_1', 0, N'var', N'unused_name', N'first', N'[["var","parts","first",[]]]')
 ) as r(node_key, binding_order, binding_kind, name, owner_key, program_json)
 join wf.workflow_def as d on d.name = N'first'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'e12f5b18bf71daca40c339dcc42ea4621a48473f7142c62921a50f5053037bc8'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'fb2d127e8dd97afc3240bb688eaf22bfbc300a675027a69649ea1346f8c3b9bb'
 where v.published_at is null;
 GO
 
@@ -113,14 +113,14 @@ from (values
   (N'first', 0, N'unused_name', N'set', null, 0, null)
 ) as r(owner_key, variable_order, name, variable_kind, type_id, is_required, program_json)
 join wf.workflow_def as d on d.name = N'first'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'e12f5b18bf71daca40c339dcc42ea4621a48473f7142c62921a50f5053037bc8'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'fb2d127e8dd97afc3240bb688eaf22bfbc300a675027a69649ea1346f8c3b9bb'
 where v.published_at is null;
 GO
 
 if xact_state() <> 1 throw 70003, N'the deploy failed before this batch', 1;
 
 declare @v_name nvarchar(120) = N'first';
-declare @v_content_hash nvarchar(64) = N'e12f5b18bf71daca40c339dcc42ea4621a48473f7142c62921a50f5053037bc8';
+declare @v_content_hash nvarchar(64) = N'fb2d127e8dd97afc3240bb688eaf22bfbc300a675027a69649ea1346f8c3b9bb';
 declare @v_source_map nvarchar(max) = N'{"file":"types.wf","nodes":{"first":[4,10],"set_1":[8,3]}}';
 declare @v_description nvarchar(max) = null;
 exec wf.wf_set_version_notes @name = @v_name, @content_hash = @v_content_hash,

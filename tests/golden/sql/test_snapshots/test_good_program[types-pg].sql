@@ -1,5 +1,5 @@
 -- workflow: first
--- content: e12f5b18bf71daca40c339dcc42ea4621a48473f7142c62921a50f5053037bc8
+-- content: fb2d127e8dd97afc3240bb688eaf22bfbc300a675027a69649ea1346f8c3b9bb
 -- dialect: postgresql
 -- spec_format: 1
 
@@ -19,7 +19,7 @@ on conflict(name) do nothing;
 insert into wf.workflow_version (workflow_def_id, content_hash, spec_format, outputs_json)
 select d.workflow_def_id, r.content_hash, cast(r.spec_format as int), cast(r.outputs_json as jsonb)
 from (values
-  ('e12f5b18bf71daca40c339dcc42ea4621a48473f7142c62921a50f5053037bc8', 1, '[{"order":0,"name":"n","program":[["var","parts","first",[]],["len"]]},{"order":1,"name":"rate","program":[["var","rate","first",[]],["var","best","first",[]],["var","extra","first",[]],["arr",3]]}]')
+  ('fb2d127e8dd97afc3240bb688eaf22bfbc300a675027a69649ea1346f8c3b9bb', 1, '[{"order":0,"name":"n","program":[["var","parts","first",[]],["len"]]},{"order":1,"name":"rate","program":[["var","rate","first",[]],["var","best","first",[]],["var","extra","first",[]],["arr",3]]}]')
 ) as r(content_hash, spec_format, outputs_json)
 join wf.workflow_def as d on d.name = 'first'
 on conflict(workflow_def_id, content_hash) do nothing;
@@ -42,7 +42,7 @@ from (values
   (13, null, 'root', null, 'number', true, false, null)
 ) as r(type_id, parent_type_id, path_kind, name, base_type, is_required, is_nullable, enum_json)
 join wf.workflow_def as d on d.name = 'first'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = 'e12f5b18bf71daca40c339dcc42ea4621a48473f7142c62921a50f5053037bc8'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = 'fb2d127e8dd97afc3240bb688eaf22bfbc300a675027a69649ea1346f8c3b9bb'
 where v.published_at is null;
 
 insert into wf.workflow_node (workflow_version_id, node_key, node_type, is_generated, action_name, action_revision, attributes_json)
@@ -52,7 +52,7 @@ from (values
   ('set_1', 'SEQUENCE', false, null, null, '{}')
 ) as r(node_key, node_type, is_generated, action_name, action_revision, attributes_json)
 join wf.workflow_def as d on d.name = 'first'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = 'e12f5b18bf71daca40c339dcc42ea4621a48473f7142c62921a50f5053037bc8'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = 'fb2d127e8dd97afc3240bb688eaf22bfbc300a675027a69649ea1346f8c3b9bb'
 where v.published_at is null;
 
 insert into wf.workflow_edge (workflow_version_id, parent_key, child_key, branch_kind, child_order, case_value)
@@ -61,7 +61,7 @@ from (values
   ('first', 'set_1', 'SEQUENCE', 0, null)
 ) as r(parent_key, child_key, branch_kind, child_order, case_value)
 join wf.workflow_def as d on d.name = 'first'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = 'e12f5b18bf71daca40c339dcc42ea4621a48473f7142c62921a50f5053037bc8'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = 'fb2d127e8dd97afc3240bb688eaf22bfbc300a675027a69649ea1346f8c3b9bb'
 where v.published_at is null;
 
 insert into wf.variable_output_binding (workflow_version_id, node_key, binding_order, binding_kind, name, owner_key, program_json)
@@ -70,7 +70,7 @@ from (values
   ('set_1', 0, 'var', 'unused_name', 'first', '[["var","parts","first",[]]]')
 ) as r(node_key, binding_order, binding_kind, name, owner_key, program_json)
 join wf.workflow_def as d on d.name = 'first'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = 'e12f5b18bf71daca40c339dcc42ea4621a48473f7142c62921a50f5053037bc8'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = 'fb2d127e8dd97afc3240bb688eaf22bfbc300a675027a69649ea1346f8c3b9bb'
 where v.published_at is null;
 
 insert into wf.node_scope_default (workflow_version_id, owner_key, variable_order, name, variable_kind, type_id, is_required, program_json)
@@ -83,13 +83,13 @@ from (values
   ('first', 0, 'unused_name', 'set', null, false, null)
 ) as r(owner_key, variable_order, name, variable_kind, type_id, is_required, program_json)
 join wf.workflow_def as d on d.name = 'first'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = 'e12f5b18bf71daca40c339dcc42ea4621a48473f7142c62921a50f5053037bc8'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = 'fb2d127e8dd97afc3240bb688eaf22bfbc300a675027a69649ea1346f8c3b9bb'
 where v.published_at is null;
 
-select wf.wf_set_version_notes(p_name => 'first', p_content_hash => 'e12f5b18bf71daca40c339dcc42ea4621a48473f7142c62921a50f5053037bc8', p_source_map => cast('{"file":"types.wf","nodes":{"first":[4,10],"set_1":[8,3]}}' as jsonb), p_description => null);
+select wf.wf_set_version_notes(p_name => 'first', p_content_hash => 'fb2d127e8dd97afc3240bb688eaf22bfbc300a675027a69649ea1346f8c3b9bb', p_source_map => cast('{"file":"types.wf","nodes":{"first":[4,10],"set_1":[8,3]}}' as jsonb), p_description => null);
 
 select p.workflow_version_id, p.version_no, p.was_new
-from wf.wf_publish_workflow_version(p_name => 'first', p_content_hash => 'e12f5b18bf71daca40c339dcc42ea4621a48473f7142c62921a50f5053037bc8', p_activate => true, p_update_actions => false) as p;
+from wf.wf_publish_workflow_version(p_name => 'first', p_content_hash => 'fb2d127e8dd97afc3240bb688eaf22bfbc300a675027a69649ea1346f8c3b9bb', p_activate => true, p_update_actions => false) as p;
 
 commit;
 -- workflow: second

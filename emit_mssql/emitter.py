@@ -11,6 +11,8 @@ Deploys queue for one lock, under which `not exists` says what is there.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 
 from compiler.emit import writer
@@ -44,14 +46,24 @@ def emit(spec: GraphSpec, *, activate: bool = True, update_actions: bool = False
     Raises:
       compiler.json_values.UnstorableValue: a value that no database can store.
     """
-    plan = plan_deploy(spec)
-    inserts = list(writer.write_inserts(DIALECT, plan))
-    last = _finish(plan, activate=activate, update_actions=update_actions)
+    return emit_all([spec], activate=activate, update_actions=update_actions)
+
+
+def emit_all(
+    specs: Sequence[GraphSpec], *, activate: bool = True, update_actions: bool = False
+) -> str:
+    """Returns one script that deploys several workflows in one transaction: all or none."""
+    plans = [plan_deploy(spec) for spec in specs]
+    later: list[str] = []
+    for plan in plans:
+        later += writer.write_inserts(DIALECT, plan)
+        later.append(_finish(plan, activate=activate, update_actions=update_actions))
+    later[-1] += f"\n{batches.COMMIT}"
     # A script in ASCII reads the same in every encoding and needs no check.
-    needs_check = not all(text.isascii() for text in (*inserts, last))
+    needs_check = not all(text.isascii() for text in later)
     first = f"{batches.UTF8_CHECK}\n{batches.BEGIN}" if needs_check else batches.BEGIN
-    script = batches.join_batches(first, [*inserts, last])
-    return writer.header(DIALECT, plan) + "\n\n" + script
+    headers = [writer.header(DIALECT, plan) for plan in plans]
+    return "\n".join(headers) + "\n\n" + batches.join_batches(first, later)
 
 
 def _value(literal: exp.Expr) -> str:
@@ -59,7 +71,7 @@ def _value(literal: exp.Expr) -> str:
 
 
 def _finish(plan: DeployPlan, *, activate: bool, update_actions: bool) -> str:
-    """Notes, publish, commit. `exec` takes no expressions, so the values go through variables."""
+    """Notes and publish. `exec` takes no expressions, so the values go through variables."""
     source_map = exp.null() if plan.source_map is None else literals.json(plan.source_map)
     description = exp.null() if plan.description is None else literals.text(plan.description)
     return "\n".join(
@@ -72,6 +84,5 @@ def _finish(plan: DeployPlan, *, activate: bool, update_actions: bool) -> str:
             "    @source_map = @v_source_map, @description = @v_description;",
             "exec wf.wf_publish_workflow_version @name = @v_name, @content_hash = @v_content_hash,",
             f"    @activate = {int(activate)}, @update_actions = {int(update_actions)};",
-            batches.COMMIT,
         )
     )

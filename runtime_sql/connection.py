@@ -26,6 +26,7 @@ from runtime_sql.failures import (
     from_driver_error,
     unreachable,
 )
+from runtime_sql.mssql_url import is_mssql
 
 if TYPE_CHECKING:
     import psycopg
@@ -318,8 +319,13 @@ def connect_driver(url: str) -> psycopg.Connection[Any] | DatabaseProblem:
         )
 
 
-def connect(url: str) -> PostgresClient | Failure:
-    """Connects and makes sure that the runtime there is the one this code speaks to."""
+def connect(url: str) -> RuntimeClient | Failure:
+    """Connects and makes sure that the runtime there is the one this code speaks to.
+
+    The URL's scheme says which kind of database it is.
+    """
+    if is_mssql(url):
+        return _connect_mssql(url)
     from runtime_sql.installer import check_version
 
     connection = connect_driver(url)
@@ -330,6 +336,21 @@ def connect(url: str) -> PostgresClient | Failure:
         connection.close()
         return problem
     return PostgresClient(connection)
+
+
+def _connect_mssql(url: str) -> RuntimeClient | Failure:
+    from runtime_sql.mssql_client import MssqlClient
+    from runtime_sql.mssql_driver import connect_mssql
+    from runtime_sql.mssql_installer import check_mssql_version
+
+    connection = connect_mssql(url)
+    if isinstance(connection, DatabaseProblem):
+        return connection
+    problem = check_mssql_version(connection)
+    if problem is not None:
+        connection.close()
+        return problem
+    return MssqlClient(connection)
 
 
 class PostgresClient:

@@ -1,8 +1,9 @@
-"""Installs, upgrades and removes the runtime in a PostgreSQL database, and tells its version.
+"""Installs, upgrades and removes the runtime in a database, and tells its version.
 
 Flow: take the advisory lock → read the version → none: every file of `SCRIPTS`; an older one, when
 upgrading: `upgrade_steps`; this one: nothing; a newer one: refused → write the version row. All of
-it is one transaction, so a failure leaves the database as it was.
+it is one transaction, so a failure leaves the database as it was. `mssql_installer` does it in SQL
+Server, where there is no older version to upgrade.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from runtime_sql.connection import connect_driver
 from runtime_sql.failures import (
     DAMAGED,
     NO_RUNTIME,
+    ApiError,
     DatabaseProblem,
     Failure,
     first_line,
     from_driver_error,
 )
+from runtime_sql.mssql_url import is_mssql
 from runtime_sql.scripts import (
     DROP_CODE,
     RUNTIME_VERSION,
@@ -62,6 +65,8 @@ def install(url: str, *, roles: bool = True, test: bool = False) -> Installed | 
         without it everything belongs to the login.
       test: mark the database as one for tests, in which the clock may be moved.
     """
+    if is_mssql(url):
+        return _install_mssql(url, test)
 
     def change(connection: psycopg.Connection[Any], version: int | None) -> Installed | Failure:
         if version == RUNTIME_VERSION:
@@ -82,6 +87,8 @@ def upgrade(url: str, *, roles: bool = True) -> Installed | Failure:
     Args:
       roles: as for `install`; counts for a runtime that has no roles yet.
     """
+    if is_mssql(url):
+        return _upgrade_mssql(url)
 
     def change(connection: psycopg.Connection[Any], version: int | None) -> Installed | Failure:
         if version is None:
@@ -103,6 +110,8 @@ def uninstall(url: str, *, delete_data: bool = False) -> Removed | Failure:
     Args:
       delete_data: also when there are instances; without it such a database is refused.
     """
+    if is_mssql(url):
+        return NOT_IN_MSSQL
 
     def change(connection: psycopg.Connection[Any], version: int | None) -> Removed | Failure:
         if version is None:
@@ -142,6 +151,34 @@ select string_agg(c.oid::regclass::text, ', ') from pg_catalog.pg_class as c
  where c.relnamespace = 'wf'::regnamespace and c.relkind in ('r', 'p')
    and c.relname = any (%s)
 """
+
+
+NOT_IN_MSSQL = DatabaseProblem(
+    "server",
+    "the runtime cannot be removed from a SQL Server database by this program yet",
+    "drop the database, or what schema wf holds",
+)
+
+
+def _install_mssql(url: str, test: bool) -> Installed | Failure:
+    from runtime_sql.mssql_installer import install_mssql
+
+    version = install_mssql(url, test=test)
+    if isinstance(version, ApiError | DatabaseProblem):
+        return version
+    return Installed(RUNTIME_VERSION, changed=version is not None)
+
+
+def _upgrade_mssql(url: str) -> Installed | Failure:
+    """The first version for SQL Server is this one, so there is nothing older to upgrade."""
+    version = installed_version(url)
+    if version is None:
+        return NO_RUNTIME
+    if not isinstance(version, int):
+        return version
+    return (
+        Installed(version, changed=False) if version == RUNTIME_VERSION else other_version(version)
+    )
 
 
 def _run(connection: psycopg.Connection[Any], files: Sequence[str], roles: bool) -> Installed:
@@ -197,6 +234,10 @@ def _one(connection: psycopg.Connection[Any], query: str, *arguments: object) ->
 
 def installed_version(url: str) -> int | Failure | None:
     """Returns the version of the runtime in a database, None when there is none."""
+    if is_mssql(url):
+        from runtime_sql.mssql_installer import installed_mssql_version
+
+        return installed_mssql_version(url)
     import psycopg
 
     connection = connect_driver(url)

@@ -1,14 +1,14 @@
-"""The runtime as one file that `psql` runs, for people who have no Python there.
+"""The runtime as one file that `psql` or `sqlcmd` runs, for people who have no Python there.
 
 Before: the files of a tree. After, for PostgreSQL: one transaction that installs into an empty
 database, upgrades an older runtime, changes nothing where this version is, and stops at a newer
-one. `psql` chooses between them by `\\if`. The T-SQL tree is not complete and cannot be upgraded:
-its text is the files in their order, each ended by GO.
+one. `psql` chooses between them by `\\if`. For SQL Server see `mssql_installer`.
 """
 
 from __future__ import annotations
 
 from runtime_sql.installer import LOCK_KEY
+from runtime_sql.mssql_installer import mssql_script_text
 from runtime_sql.scripts import (
     DROP_CODE,
     MIGRATIONS,
@@ -53,7 +53,7 @@ commit;
 
 def script_text(dialect: Dialect) -> str:
     """Returns one self-contained script of the whole runtime."""
-    return _postgres() if dialect == "pg" else _mssql()
+    return _postgres() if dialect == "pg" else mssql_script_text()
 
 
 def _postgres() -> str:
@@ -76,14 +76,3 @@ def _postgres() -> str:
 
 def _file(dialect: Dialect, name: str) -> str:
     return f"-- {name} {'-' * (95 - len(name))}\n{read_script(dialect, name)}"
-
-
-def _mssql() -> str:
-    parts = [
-        f"-- The wfsql runtime, version {RUNTIME_VERSION}, for SQL Server 2019 and newer, as far as"
-        "\n-- it stands: tables and publishing. It has not been run on a server."
-    ]
-    for name in SCRIPTS["mssql"]:
-        text = _file("mssql", name).rstrip()
-        parts.append(text if text.lower().endswith("\ngo") else f"{text}\nGO")
-    return "\n\n".join(parts) + "\n"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from runtime_sql.connection import connect_driver
 from runtime_sql.failures import DatabaseProblem, Failure, from_driver_error
+from runtime_sql.mssql_url import is_mssql
 from runtime_sql.scripts import declared_objects
 
 if TYPE_CHECKING:
@@ -90,11 +91,17 @@ REFERENCES: tuple[Reference, ...] = (
 
 def missing_objects(url: str) -> tuple[str, ...] | Failure:
     """Returns the names of the runtime's objects that a database does not have, sorted."""
+    if is_mssql(url):
+        from runtime_sql.mssql_installer import missing_mssql_objects
+
+        return missing_mssql_objects(url)
     return _look(url, _missing)
 
 
 def faults(url: str) -> tuple[str, ...] | Failure:
     """Returns a line for each reference to nothing and each setting that must not be."""
+    if is_mssql(url):
+        return ()
     return _look(url, lambda connection: (*_broken(connection), *_settings(connection)))
 
 

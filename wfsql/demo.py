@@ -29,7 +29,7 @@ from compiler import json_values
 from compiler.spec import GraphSpec
 from local_runner.engine import LocalWorkflowEngine, RunResult, WaitEventUnsupported
 from local_runner.handlers import HandlerError
-from runtime_sql.connection import ExecutionRow, PostgresClient, connect
+from runtime_sql.connection import ExecutionRow, RuntimeClient, connect
 from runtime_sql.failures import ApiError, DatabaseProblem
 from runtime_sql.installer import install
 from wfsql.cli.main import CommandError
@@ -190,9 +190,9 @@ def _good(answer: T | ApiError | DatabaseProblem) -> T:
     return answer
 
 
-def _deploy(client: PostgresClient, path: Path) -> Example:
+def _deploy(client: RuntimeClient, path: Path) -> Example:
     [spec] = compile_specs(str(path))
-    _good(client.run_script(deploy_script(spec)))
+    _good(client.run_script(deploy_script([spec])))
     folder = path.parent
     return Example(
         spec.name,
@@ -203,7 +203,7 @@ def _deploy(client: PostgresClient, path: Path) -> Example:
     )
 
 
-def _start(client: PostgresClient, example: Example, path: Path) -> Run:
+def _start(client: RuntimeClient, example: Example, path: Path) -> Run:
     context = path.read_text(encoding="utf-8")
     made = _good(client.create_and_start(example.name, context))
     return Run(example, path, made.instance_id)
@@ -268,7 +268,7 @@ def _tail(log: Path) -> str:
 
 
 def _follow(
-    client: PostgresClient, runs: list[Run], workers: list[tuple[subprocess.Popen[bytes], Path]]
+    client: RuntimeClient, runs: list[Run], workers: list[tuple[subprocess.Popen[bytes], Path]]
 ) -> None:
     """Shows the runs until all have ended, and sends the events they wait for."""
     give_up_at = time.monotonic() + TIME_LIMIT_SECONDS
@@ -292,7 +292,7 @@ def _check_workers(workers: list[tuple[subprocess.Popen[bytes], Path]]) -> None:
             raise DemoFailed(f"a worker ended with {process.returncode}: {_tail(log)}")
 
 
-def _look(client: PostgresClient, run: Run) -> None:
+def _look(client: RuntimeClient, run: Run) -> None:
     if run.status in _ENDED:
         return
     # The status first: what is counted after the end is all there is.
@@ -310,7 +310,7 @@ def _waits(rows: list[ExecutionRow]) -> bool:
     return any(row.type == "WAIT_EVENT" and row.status not in _ENDED for row in rows)
 
 
-def _send(client: PostgresClient, event: dict[str, Any]) -> None:
+def _send(client: RuntimeClient, event: dict[str, Any]) -> None:
     _good(
         client.ingest_event(
             event["event_type"],
@@ -380,7 +380,7 @@ def _table(runs: list[Run]) -> Any:
 # Verdict ----------------------------------------------------------------------------------------
 
 
-def _compare(client: PostgresClient, run: Run) -> bool | None:
+def _compare(client: RuntimeClient, run: Run) -> bool | None:
     """Returns whether both traces agree, None for what only a database can run."""
     context = json_values.loads(run.input_file.read_text(encoding="utf-8"))
     # One id for both engines, so that what they make of it is equal.
@@ -410,7 +410,7 @@ def _run_locally(example: Example, context: Any, instance_id: int) -> RunResult 
     return result
 
 
-def _print_timeline(client: PostgresClient, runs: list[Run]) -> None:
+def _print_timeline(client: RuntimeClient, runs: list[Run]) -> None:
     stretches = [
         Stretch(row.worker_id, row.path, row.started_at, row.ended_at)
         for run in runs

@@ -8,7 +8,7 @@ of a tree that is not complete: what it has must have the same names of paramete
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from runtime_sql.contract.model import (
@@ -41,7 +41,7 @@ class Difference:
 def compare(contract: Contract, found: Schema) -> tuple[Difference, ...]:
     """Returns every difference between the contract and a PostgreSQL schema, by object."""
     differences = [
-        *_missing(contract, found),
+        *missing_objects(contract, found),
         *_unlisted(contract, found),
         *_planned(contract, found),
         *_rights(contract, found),
@@ -56,7 +56,8 @@ def compare(contract: Contract, found: Schema) -> tuple[Difference, ...]:
     return tuple(sorted(differences, key=lambda d: d.name))
 
 
-def _missing(contract: Contract, found: Schema) -> Iterator[Difference]:
+def missing_objects(contract: Contract, found: Schema) -> Iterator[Difference]:
+    """Yields what the contract lists and a schema does not have."""
     groups = ((contract.routines, found.routines), (contract.relations, found.relations))
     for entries, there in groups:
         for entry in entries:
@@ -187,12 +188,19 @@ def _named_lines(wanted: Sequence[Field], there: Sequence[Field]) -> Iterator[st
 # The other tree -----------------------------------------------------------------------------------
 
 
-def compare_stems(contract: Contract, found: Schema) -> tuple[Difference, ...]:
-    """Returns where what a T-SQL tree has differs in kinds, names or base types."""
+def compare_stems(
+    contract: Contract, found: Schema, *, knows_defaults: bool = True
+) -> tuple[Difference, ...]:
+    """Returns where what a T-SQL tree has differs in kinds, names or base types.
+
+    Args:
+      knows_defaults: false for a live database, whose catalogue does not tell which parameters
+        have a default.
+    """
     differences: list[Difference] = []
     for entry in contract.routines:
         for routine in found.routines.get(entry.name, ()):
-            differences += _routine_stems(contract, entry, routine)
+            differences += _routine_stems(contract, entry, routine, knows_defaults)
     for relation in contract.relations:
         there = found.relations.get(relation.name)
         if there is not None:
@@ -204,8 +212,12 @@ def compare_stems(contract: Contract, found: Schema) -> tuple[Difference, ...]:
     return tuple(differences)
 
 
-def _routine_stems(contract: Contract, entry: RoutineEntry, there: Routine) -> Iterator[Difference]:
-    wanted = contract.sql_fields(entry.parameters, "mssql")
+def _routine_stems(
+    contract: Contract, entry: RoutineEntry, there: Routine, knows_defaults: bool
+) -> Iterator[Difference]:
+    wanted: Sequence[Field] = contract.sql_fields(entry.parameters, "mssql")
+    if not knows_defaults:
+        wanted = [replace(parameter, default=None) for parameter in wanted]
     lines: list[str] = []
     if there.kind != entry.kinds["mssql"]:
         lines.append(f"must be a {entry.kinds['mssql']}")

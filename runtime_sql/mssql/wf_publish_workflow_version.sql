@@ -154,8 +154,8 @@ GO
 -- Source positions and the description are no part of a version's content (R11), so a deploy of
 -- known content refreshes them. Errors: 20002 no such version.
 create or alter procedure wf.wf_set_version_notes
-    @name nvarchar(120),
-    @content_hash nvarchar(64),
+    @name nvarchar(4000),
+    @content_hash nvarchar(4000),
     @source_map nvarchar(max),
     @description nvarchar(max)
 as
@@ -174,7 +174,8 @@ begin
        and v.content_hash = @content_hash;
     if @v_version_id is null
     begin
-        set @v_message = concat(N'workflow ', @name, N' has no version ', @content_hash);
+        set @v_message = concat(N'workflow ', left(@name, 200), N' has no version ',
+                                left(@content_hash, 64));
         throw 70002, @v_message, 1;
     end;
     update wf.workflow_version set source_map = @source_map
@@ -194,10 +195,35 @@ GO
 -- the graph is refused; 20010 the catalog's dispatch columns differ from the stored ones and
 -- @update_actions is 0 (R24).
 create or alter procedure wf.wf_publish_workflow_version
-    @name nvarchar(120),
-    @content_hash nvarchar(64),
+    @name nvarchar(4000),
+    @content_hash nvarchar(4000),
     @activate bit = 1,
     @update_actions bit = 0
+as
+begin
+    set nocount, xact_abort on;
+    set transaction isolation level read committed;
+    declare @v_version_id bigint;
+    declare @v_version_no int;
+    declare @v_is_new bit;
+
+    exec wf.wf_publish_version @name = @name, @content_hash = @content_hash,
+        @activate = @activate, @update_actions = @update_actions,
+        @workflow_version_id = @v_version_id output, @version_no = @v_version_no output,
+        @was_new = @v_is_new output;
+    select @v_version_id as workflow_version_id, @v_version_no as version_no, @v_is_new as was_new;
+end;
+GO
+
+-- The work of wf_publish_workflow_version.
+create or alter procedure wf.wf_publish_version
+    @name nvarchar(4000),
+    @content_hash nvarchar(4000),
+    @activate bit,
+    @update_actions bit,
+    @workflow_version_id bigint output,
+    @version_no int output,
+    @was_new bit output
 as
 begin
     set nocount, xact_abort on;
@@ -207,56 +233,54 @@ begin
     set transaction isolation level read committed;
     declare @v_is_own_transaction bit = case when @@trancount = 0 then 1 else 0 end;
     declare @v_def_id bigint;
-    declare @v_version_id bigint;
-    declare @v_version_no int;
     declare @v_spec_format int;
     declare @v_is_active bit;
-    declare @v_is_new bit;
     declare @v_detail nvarchar(max);
     declare @v_message nvarchar(2000);
 
+    set @workflow_version_id = null;
     if @v_is_own_transaction = 1 begin transaction;
     update wf.workflow_def set @v_def_id = workflow_def_id, description = description
      where name = @name and datalength(name) = datalength(@name);
-    select @v_version_id = v.workflow_version_id, @v_version_no = v.version_no,
+    select @workflow_version_id = v.workflow_version_id, @version_no = v.version_no,
            @v_spec_format = v.spec_format, @v_is_active = v.is_active,
-           @v_is_new = case when v.published_at is null then 1 else 0 end
+           @was_new = case when v.published_at is null then 1 else 0 end
       from wf.workflow_version as v
      where v.workflow_def_id = @v_def_id and v.content_hash = @content_hash;
-    if @v_version_id is null
+    if @workflow_version_id is null
     begin
-        set @v_message = concat(N'workflow ', @name, N' has no version ', @content_hash);
+        set @v_message = concat(N'workflow ', left(@name, 200), N' has no version ',
+                                left(@content_hash, 64));
         throw 70002, @v_message, 1;
     end;
-    exec wf.wf_publish_actions @workflow_version_id = @v_version_id, @update = @update_actions;
-    if @v_is_new = 1
+    exec wf.wf_publish_actions @workflow_version_id = @workflow_version_id, @update = @update_actions;
+    if @was_new = 1
     begin
         if @v_spec_format <> 1
         begin
             set @v_message = concat(N'WF602: this runtime does not know spec_format ', @v_spec_format);
             throw 70006, @v_message, 1;
         end;
-        exec wf.wf_verify_graph @workflow_version_id = @v_version_id;
-        exec wf.wf_derive_version @workflow_version_id = @v_version_id;
-        select @v_version_no = 1 + coalesce(max(o.version_no), 0)
+        exec wf.wf_verify_graph @workflow_version_id = @workflow_version_id;
+        exec wf.wf_derive_version @workflow_version_id = @workflow_version_id;
+        select @version_no = 1 + coalesce(max(o.version_no), 0)
           from wf.workflow_version as o
          where o.workflow_def_id = @v_def_id;
-        update wf.workflow_version set published_at = wf.wf_now(), version_no = @v_version_no
-         where workflow_version_id = @v_version_id;
+        update wf.workflow_version set published_at = wf.wf_now(), version_no = @version_no
+         where workflow_version_id = @workflow_version_id;
     end;
     if @activate = 1 and @v_is_active = 0
     begin
         update wf.workflow_version set is_active = 0
          where workflow_def_id = @v_def_id and is_active = 1;
         update wf.workflow_version set is_active = 1
-         where workflow_version_id = @v_version_id;
-        set @v_detail = (select @name as workflow, @v_version_no as version_no
+         where workflow_version_id = @workflow_version_id;
+        set @v_detail = (select @name as workflow, @version_no as version_no
                             for json path, without_array_wrapper);
         insert into wf.audit_log (at, what, detail_json)
         values (wf.wf_now(), N'activate', @v_detail);
     end;
     if @v_is_own_transaction = 1 commit transaction;
-    select @v_version_id as workflow_version_id, @v_version_no as version_no, @v_is_new as was_new;
 end;
 GO
 
@@ -338,6 +362,35 @@ begin
         insert into wf.audit_log (at, what, detail_json)
         values (wf.wf_now(), N'update action', @v_detail);
     end;
+    exec wf.wf_add_throttles @workflow_version_id = @workflow_version_id;
+end;
+GO
+
+-- Gives each action of a version its row of wf.action_throttle.
+-- Locks: the application lock 'wf.throttles', when a row is missing: two deploys may bring one action.
+create or alter procedure wf.wf_add_throttles
+    @workflow_version_id bigint
+as
+begin
+    set nocount, xact_abort on;
+    set transaction isolation level read committed;
+    declare @v_locked int;
+
+    if not exists (select 1 from wf.workflow_version_action as u
+                     join wf.workflow_action as a on a.action_name = u.action_name
+                    where u.workflow_version_id = @workflow_version_id
+                      and not exists (select 1 from wf.action_throttle as t
+                                       where t.action_id = a.action_id))
+        return;
+    exec @v_locked = sp_getapplock @Resource = N'wf.throttles', @LockMode = N'Exclusive',
+        @LockOwner = N'Transaction', @LockTimeout = 60000;
+    if @v_locked < 0 throw 70009, N'other deploys are at it; try again', 1;
+    insert into wf.action_throttle (action_id)
+    select a.action_id
+      from wf.workflow_version_action as u
+      join wf.workflow_action as a on a.action_name = u.action_name
+     where u.workflow_version_id = @workflow_version_id
+       and not exists (select 1 from wf.action_throttle as t where t.action_id = a.action_id);
 end;
 GO
 
@@ -388,6 +441,52 @@ begin
         on n.workflow_version_id = b.workflow_version_id and n.node_key = b.node_key
      where b.workflow_version_id = @workflow_version_id;
     exec wf.wf_derive_template_bindings @workflow_version_id = @workflow_version_id;
+    update b
+       set variable_name = json_value(b.program_json, N'$[0][1]'),
+           variable_owner = json_value(b.program_json, N'$[0][2]')
+      from wf.workflow_input_binding as b
+     where b.workflow_version_id = @workflow_version_id
+       and json_value(b.program_json, N'$[0][0]') = N'var'
+       and not exists (select 1 from openjson(b.program_json) as i
+                        where i.[key] collate Latin1_General_100_BIN2 <> N'0')
+       and not exists (select 1 from openjson(b.program_json, N'$[0][3]') as t)
+       and (select count(*) from openjson(b.path) as t) = 1;
+    exec wf.wf_derive_variable_types @workflow_version_id = @workflow_version_id;
+    exec wf.wf_derive_nodes @workflow_version_id = @workflow_version_id;
+    exec wf.wf_derive_closing @workflow_version_id = @workflow_version_id;
+
+    update v
+       set root_node_id = (select n.node_id from wf.workflow_node as n
+                            where n.workflow_version_id = v.workflow_version_id
+                              and n.parent_node_id is null),
+           has_deadlines = case when exists (
+               select 1 from wf.workflow_node as n
+                where n.workflow_version_id = v.workflow_version_id
+                  and n.timeout_ms is not null) then 1 else 0 end,
+           -- Where no expression is evaluated after a submit, none can fail late.
+           may_fail_late = case when v.outputs_json <> N'[]' or exists (
+               select 1 from wf.workflow_node as n
+                where n.workflow_version_id = v.workflow_version_id
+                  and (n.has_input_bindings = 1 or n.has_output_bindings = 1
+                       or n.has_scope_defaults = 1 or n.collect_node_id is not null
+                       or n.node_type not in (N'ACTION', N'SEQUENCE', N'PARALLEL')
+                       or json_query(n.attributes_json, N'$.fail') is not null
+                       or json_value(n.attributes_json, N'$.keep_going') is not null
+                       or n.needed_count is not null or n.on_error_node_id is not null
+                       or n.finally_node_id is not null or n.timeout_ms is not null))
+               then 1 else 0 end
+      from wf.workflow_version as v
+     where v.workflow_version_id = @workflow_version_id;
+end;
+GO
+
+-- Fills the derived columns of the version's nodes, but for those of closing.
+create or alter procedure wf.wf_derive_nodes
+    @workflow_version_id bigint
+as
+begin
+    set nocount, xact_abort on;
+    set transaction isolation level read committed;
 
     update n
        set action_id = (select a.action_id from wf.workflow_action as a
@@ -398,10 +497,20 @@ begin
                               where c.parent_node_id = n.node_id
                                 and c.edge_kind in (N'SEQUENCE', N'PARALLEL', N'BODY')
                               order by c.child_order),
-           next_node_id = (select s.node_id from wf.workflow_node as s
+           next_node_id = (select top (1) s.node_id from wf.workflow_node as s
                             where s.parent_node_id = n.parent_node_id
                               and n.edge_kind = N'SEQUENCE' and s.edge_kind = N'SEQUENCE'
-                              and s.child_order = n.child_order + 1),
+                              and s.child_order > n.child_order
+                            order by s.child_order),
+           on_error_node_id = (select c.node_id from wf.workflow_node as c
+                                where c.parent_node_id = n.node_id
+                                  and c.edge_kind = N'ON_ERROR'),
+           finally_node_id = (select c.node_id from wf.workflow_node as c
+                               where c.parent_node_id = n.node_id
+                                 and c.edge_kind = N'FINALLY'),
+           timeout_node_id = (select c.node_id from wf.workflow_node as c
+                               where c.parent_node_id = n.node_id
+                                 and c.edge_kind = N'TIMEOUT'),
            is_loop_body = case when n.edge_kind = N'BODY' then 1 else 0 end,
            opens_scope = case when n.parent_node_id is null
                or exists (select 1 from wf.node_scope_default as d where d.node_id = n.node_id)
@@ -413,20 +522,41 @@ begin
            has_input_bindings = case when exists (
                select 1 from wf.workflow_input_binding as b
                 where b.node_id = n.node_id) then 1 else 0 end,
+           has_plain_inputs = case when exists (
+               select 1 from wf.workflow_input_binding as b
+                where b.node_id = n.node_id and b.variable_name is null)
+               or exists (
+               select 1 from wf.workflow_input_template as t
+                cross apply openjson(concat(N'[', t.template_json, N']')) as j
+                where t.workflow_version_id = n.workflow_version_id
+                  and t.node_key = n.node_key and j.type <> 5) then 0 else 1 end,
            has_output_bindings = case when exists (
                select 1 from wf.variable_output_binding as b
                 where b.node_id = n.node_id and b.binding_kind = N'var') then 1 else 0 end,
-           collect_node_id = (select top (1) b.node_id from wf.variable_output_binding as b
-                               where b.node_id in (n.node_id, n.parent_node_id)
-                                 and b.binding_kind = N'collect'
-                                 and (b.node_id = n.node_id or n.edge_kind = N'BODY')),
+           -- A FOREACH that collects, and its body; of one with `reuse` the body alone.
+           collect_node_id = coalesce(
+               (select top (1) b.node_id from wf.variable_output_binding as b
+                 where b.node_id = n.node_id and b.binding_kind = N'collect'),
+               (select top (1) p.node_id from wf.workflow_node as p
+                 where n.edge_kind = N'BODY' and p.node_id = n.parent_node_id
+                   and (json_query(p.attributes_json, N'$.reuse') is not null
+                        or exists (select 1 from wf.variable_output_binding as b
+                                    where b.node_id = p.node_id
+                                      and b.binding_kind = N'collect')))),
            branch_limit = case n.node_type
                when N'PARALLEL' then cast(json_value(n.attributes_json, N'$.limit') as int)
                when N'FOREACH' then
                    coalesce(cast(json_value(n.attributes_json, N'$.parallel') as int), 1) end,
+           needed_count = case when n.node_type = N'PARALLEL'
+               then cast(json_value(n.attributes_json, N'$.join') as int) end,
            priority = coalesce(cast(json_value(n.attributes_json, N'$.priority') as int), 0),
            lease_ms = cast(json_value(n.attributes_json, N'$.lease_ms') as bigint),
-           may_close = 0
+           delay_ms = coalesce(cast(json_value(n.attributes_json, N'$.delay_ms') as bigint),
+                               cast(json_value(n.attributes_json, N'$.sleep_ms') as bigint)),
+           timeout_ms = coalesce(cast(json_value(n.attributes_json, N'$.timeout_ms') as bigint),
+               (select r.timeout_ms from wf.workflow_action_revision as r
+                 where r.action_name = n.action_name and r.revision = n.action_revision)),
+           retry_json = json_query(n.attributes_json, N'$.retry')
       from wf.workflow_node as n
      where n.workflow_version_id = @workflow_version_id;
 
@@ -438,23 +568,63 @@ begin
       from wf.workflow_node as b
       join wf.workflow_node as p on p.node_id = b.parent_node_id
      where b.workflow_version_id = @workflow_version_id and b.edge_kind = N'BODY';
+end;
+GO
 
-    update v
-       set root_node_id = (select n.node_id from wf.workflow_node as n
-                            where n.workflow_version_id = v.workflow_version_id
-                              and n.parent_node_id is null),
-           -- Where no expression is evaluated after a submit, none can fail late, and the submit
-           -- needs no savepoint.
-           may_fail_late = case when v.outputs_json <> N'[]' or exists (
-               select 1 from wf.workflow_node as n
-                where n.workflow_version_id = v.workflow_version_id
-                  and (n.has_input_bindings = 1 or n.has_output_bindings = 1
-                       or n.has_scope_defaults = 1 or n.collect_node_id is not null
-                       or n.node_type not in (N'ACTION', N'SEQUENCE', N'PARALLEL')
-                       or json_query(n.attributes_json, N'$.fail') is not null))
-               then 1 else 0 end
-      from wf.workflow_version as v
-     where v.workflow_version_id = @workflow_version_id;
+-- Which writes are checked against a type, and which initialisers need no check because they are one
+-- literal of a variable without a type (R5). The twin spares literals of any type that fits.
+create or alter procedure wf.wf_derive_variable_types
+    @workflow_version_id bigint
+as
+begin
+    set nocount, xact_abort on;
+    set transaction isolation level read committed;
+
+    update b set type_id = d.type_id
+      from wf.variable_output_binding as b
+      join wf.node_scope_default as d
+        on d.workflow_version_id = b.workflow_version_id and d.owner_key = b.owner_key
+       and d.name = b.name
+      join wf.data_type as t
+        on t.workflow_version_id = d.workflow_version_id and t.type_id = d.type_id
+     where b.workflow_version_id = @workflow_version_id and t.base_type <> N'any';
+    update d set is_constant = 1
+      from wf.node_scope_default as d
+     where d.workflow_version_id = @workflow_version_id and d.variable_kind = N'var'
+       and d.type_id is null and json_value(d.program_json, N'$[0][0]') = N'lit'
+       and not exists (select 1 from openjson(d.program_json) as i
+                        where i.[key] collate Latin1_General_100_BIN2 <> N'0');
+end;
+GO
+
+-- Which successes may close other work: those of a PARALLEL's branches when fewer than all are
+-- needed and it does not keep going, and so every completion below such a branch (R1).
+create or alter procedure wf.wf_derive_closing
+    @workflow_version_id bigint
+as
+begin
+    set nocount, xact_abort on;
+    set transaction isolation level read committed;
+    declare @v_row_count int = 1;
+
+    update c
+       set success_may_close = case when p.node_type = N'PARALLEL'
+               and p.needed_count < p.child_count
+               and json_value(p.attributes_json, N'$.keep_going') is null then 1 else 0 end,
+           may_close = case when p.node_type = N'PARALLEL' and p.needed_count < p.child_count
+               and json_value(p.attributes_json, N'$.keep_going') is null then 1 else 0 end
+      from wf.workflow_node as c
+      left join wf.workflow_node as p on p.node_id = c.parent_node_id
+     where c.workflow_version_id = @workflow_version_id;
+    while @v_row_count > 0
+    begin
+        update n set may_close = 1
+          from wf.workflow_node as n
+          join wf.workflow_node as p on p.node_id = n.parent_node_id
+         where n.workflow_version_id = @workflow_version_id and n.may_close = 0
+           and p.may_close = 1;
+        set @v_row_count = @@rowcount;
+    end;
 end;
 GO
 

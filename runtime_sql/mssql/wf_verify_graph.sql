@@ -1,8 +1,8 @@
 -- What the rows of a version must be for the engine to run them. Twin: pg/wf_verify_graph.sql
 --
 -- Every refusal is 20007, and its text begins with the code that the compiler's own check
--- (compiler/verify.py, docs/diagnostics.md) gives for the same fault: "WF608: …". The twin checks
--- attributes as well (WF614), which here is still to be written.
+-- (compiler/verify.py, docs/diagnostics.md) gives for the same fault: "WF608: …". That check finds
+-- more: whether variables are visible, whether bindings fit their templates, types, subscriptions.
 
 set quoted_identifier, ansi_nulls, ansi_padding, ansi_warnings, arithabort,
     concat_null_yields_null on;
@@ -26,6 +26,48 @@ select r.node_type, r.branch_kind, r.max_count,
                (N'WAIT_EVENT', N'TIMEOUT', 1)) as r(node_type, branch_kind, max_count);
 GO
 
+if object_id(N'wf.attribute_rule', N'V') is not null drop view wf.attribute_rule;
+GO
+
+-- The attributes of nodes: which a type of node may have or must have, of which kind, in which range.
+-- Kinds: integer, text, flag (true, or left out), program, object. What action and revision say stands
+-- in columns. A row of type `retry` is a field of that attribute.
+create view wf.attribute_rule as
+select t.node_type, a.name as attribute, a.kind, n.is_needed, a.least,
+       cast(case when right(a.name, 3) = N'_ms' then 3162240000000 else 2147483647 end as bigint)
+           as most
+  from (values
+    (N'ACTION', N'', N'priority lease_ms timeout_ms delay_ms retry dispatch branch_variable'),
+    (N'SEQUENCE', N'', N'fail sleep_ms timeout_ms'),
+    (N'PARALLEL', N'', N'limit join keep_going timeout_ms'),
+    (N'IF', N'condition', N''),
+    (N'SWITCH', N'subject', N''),
+    (N'REPEAT', N'count', N'counter keep timeout_ms'),
+    (N'WHILE', N'condition max', N'keep timeout_ms'),
+    (N'FOREACH', N'item parallel', N'index batch tolerate keep_going reuse timeout_ms'),
+    (N'WAIT_EVENT', N'event_type', N'correlate timeout_ms'),
+    (N'retry', N'limit backoff_ms factor_hundredths max_ms', N''))
+    as t(node_type, needed, allowed)
+ cross apply (
+    select u.value as name, cast(1 as bit) as is_needed
+      from string_split(t.needed, N' ') as u
+    union all
+    select u.value, cast(0 as bit) from string_split(t.allowed, N' ') as u) as n
+  join (values
+    (N'limit', N'integer', 1), (N'join', N'integer', 1), (N'max', N'integer', 1),
+    (N'keep', N'integer', 1), (N'batch', N'integer', 1), (N'parallel', N'integer', 0),
+    (N'lease_ms', N'integer', 1), (N'timeout_ms', N'integer', 1), (N'delay_ms', N'integer', 0),
+    (N'sleep_ms', N'integer', 0), (N'backoff_ms', N'integer', 0), (N'max_ms', N'integer', 0),
+    (N'factor_hundredths', N'integer', 100), (N'priority', N'integer', -2147483647),
+    (N'keep_going', N'flag', null), (N'reuse', N'object', null), (N'item', N'text', null),
+    (N'index', N'text', null), (N'counter', N'text', null), (N'branch_variable', N'text', null),
+    (N'event_type', N'text', null), (N'condition', N'program', null),
+    (N'subject', N'program', null), (N'count', N'program', null),
+    (N'correlate', N'program', null), (N'retry', N'object', null),
+    (N'dispatch', N'object', null), (N'fail', N'object', null),
+    (N'tolerate', N'object', null)) as a(name, kind, least) on a.name = n.name;
+GO
+
 -- Verifies the rows of a version. Errors: 20007 with the first fault that was found.
 create or alter procedure wf.wf_verify_graph
     @workflow_version_id bigint
@@ -44,6 +86,9 @@ begin
             @found = @v_found output;
     if @v_found is null
         exec wf.wf_verify_reachable @workflow_version_id = @workflow_version_id,
+            @found = @v_found output;
+    if @v_found is null
+        exec wf.wf_verify_attributes @workflow_version_id = @workflow_version_id,
             @found = @v_found output;
     if @v_found is null
         exec wf.wf_verify_programs @workflow_version_id = @workflow_version_id,
@@ -167,6 +212,81 @@ begin
          group by d.parent_key, c.type, c.value, datalength(c.value)
         having count(*) > 1
          order by d.parent_key;
+end;
+GO
+
+-- The first attribute that is missing, does not belong to its node or cannot be; or null.
+create or alter procedure wf.wf_verify_attributes
+    @workflow_version_id bigint,
+    @found nvarchar(1900) output
+as
+begin
+    set nocount, xact_abort on;
+    set transaction isolation level read committed;
+    declare @v_owner table (
+        seq int identity(1, 1) not null primary key,
+        node_key nvarchar(200) collate Latin1_General_100_BIN2 not null,
+        node_id bigint not null,
+        rules nvarchar(20) collate Latin1_General_100_BIN2 not null,
+        given_json nvarchar(max) collate Latin1_General_100_BIN2 not null
+    );
+    declare @v_given table (
+        owner_seq int not null,
+        name nvarchar(4000) collate Latin1_General_100_BIN2 not null,
+        value nvarchar(max) collate Latin1_General_100_BIN2 null,
+        type int not null
+    );
+
+    set @found = null;
+    insert into @v_owner (node_key, node_id, rules, given_json)
+    select n.node_key, n.node_id, n.node_type, n.attributes_json
+      from wf.workflow_node as n
+     where n.workflow_version_id = @workflow_version_id
+    union all
+    select n.node_key, n.node_id, N'retry', json_query(n.attributes_json, N'$.retry')
+      from wf.workflow_node as n
+     where n.workflow_version_id = @workflow_version_id
+       and left(json_query(n.attributes_json, N'$.retry'), 1) = N'{';
+    insert into @v_given (owner_seq, name, value, type)
+    select o.seq, g.[key], g.value, g.type
+      from @v_owner as o
+     cross apply openjson(o.given_json) as g;
+    select top (1) @found = concat(N'WF614: node ', p.node_key, N' ', p.problem)
+      from (select o.node_key, o.node_id, concat(N'needs attribute ', r.attribute) as problem
+              from @v_owner as o
+              join wf.attribute_rule as r on r.node_type = o.rules and r.is_needed = 1
+             where not exists (select 1 from @v_given as g
+                                where g.owner_seq = o.seq and g.name = r.attribute)
+            union all
+            select o.node_key, o.node_id, concat(N'has no attribute ', left(g.name, 40))
+              from @v_owner as o
+              join @v_given as g on g.owner_seq = o.seq
+             where o.rules <> N'retry'
+               and not exists (select 1 from wf.attribute_rule as r
+                                where r.node_type = o.rules and r.attribute = g.name)
+            union all
+            select o.node_key, o.node_id, concat(N'has a bad value of ', r.attribute)
+              from @v_owner as o
+              join @v_given as g on g.owner_seq = o.seq
+              join wf.attribute_rule as r on r.node_type = o.rules and r.attribute = g.name
+             where case r.kind
+                   when N'integer' then case when g.type = 2 and wf.wf_is_digits(g.value, 18) = 1
+                       and try_cast(g.value as bigint) between r.least and r.most then 1 else 0 end
+                   when N'flag' then case when g.type = 3 and g.value = N'true' then 1 else 0 end
+                   when N'text' then case when g.type = 1 and datalength(g.value) > 0
+                                          then 1 else 0 end
+                   when N'program' then 1
+                   else case when g.type = 5 then 1 else 0 end end = 0
+            union all
+            select o.node_key, o.node_id, N'has a bad code of fail'
+              from @v_owner as o
+              join @v_given as g on g.owner_seq = o.seq and g.name = N'fail'
+             where not exists (
+                select 1 from openjson(case when g.type = 5 then g.value else N'{}' end) as f
+                 where f.[key] collate Latin1_General_100_BIN2 = N'code' and f.type = 2
+                   and left(f.value, 1) = N'-' and wf.wf_is_digits(f.value, 10) = 1
+                   and try_cast(f.value as bigint) between -2147483648 and -1)) as p
+     order by p.node_id, p.problem;
 end;
 GO
 

@@ -1,5 +1,5 @@
 -- Validation plans: variables that a planning step worked out for a running instance.
--- Twin: mssql/wf_apply_validation_plan.sql (to be written)
+-- Twin: mssql/wf_apply_validation_plan.sql
 
 -- Writes the variables of a plan, {"variables": {name: value}}, into the instance's own scope: all of
 -- them or none. The names must be inputs or variables of the workflow, the values fit their types. A

@@ -1,5 +1,5 @@
 -- Execution scopes: named sets of parameters under which instances run.
--- Twin: mssql/wf_execution_scope.sql (to be written)
+-- Twin: mssql/wf_execution_scope.sql
 --
 -- A scope is its name and the hash of its parameters; a row never changes, so what an instance ran
 -- with is known for ever. Its parameters become variables of the instance when it starts, with the

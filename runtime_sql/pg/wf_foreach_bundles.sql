@@ -1,4 +1,4 @@
--- Reuse of iterations (S9): keys, hits, entries. Twin: mssql/wf_foreach_bundles.sql (to be written)
+-- Reuse of iterations (S9): keys, hits, entries. Twin: mssql/wf_foreach_bundles.sql
 --
 -- A FOREACH with `reuse` works out the keys of all its iterations when it is activated, in one
 -- statement, and looks them up at once. So what counts as a hit is settled there and then: every

@@ -1,5 +1,5 @@
 -- Values that a program around the workflows keeps beside an instance, and what a gateway must know of
--- an ACTION before it submits. Twin: mssql/wf_instance_extension.sql (to be written)
+-- an ACTION before it submits. Twin: mssql/wf_instance_extension.sql
 --
 -- The engine reads none of these values. They go when the instance is purged.
 

@@ -1,4 +1,4 @@
--- The views that people and clients read. Twin: mssql/wf_operator_views.sql (to be written)
+-- The views that people and clients read. Twin: mssql/wf_operator_views.sql
 --
 -- Views of executions mask what the action's catalog calls sensitive, as the trace does. What a run
 -- shows elsewhere (an instance's output, a variable that took a value over) is the author's choice.

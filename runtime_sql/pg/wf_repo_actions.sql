@@ -1,5 +1,5 @@
 -- The repository of actions: names with their live dispatch columns, revisions with what versions
--- freeze (R24). Twin: mssql/wf_repo_actions.sql (to be written)
+-- freeze (R24). Twin: mssql/wf_repo_actions.sql
 
 -- Adds an action or changes its live columns: the capability, and those that p_dispatch_json names
 -- (fields of `dispatch` in wf.graph_field); the others stay. What is activated later goes by the new

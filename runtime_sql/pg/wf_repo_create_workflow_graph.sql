@@ -1,5 +1,4 @@
 -- Deploying a GraphSpec as one JSON document. Twin: mssql/wf_repo_create_workflow_graph.sql
--- (to be written)
 --
 -- It writes the rows that a deploy script writes and publishes them with the same routine (R3), so a
 -- version is the same whichever way it came. The constraints of the tables are checks too: what one

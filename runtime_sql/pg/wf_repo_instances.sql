@@ -1,5 +1,5 @@
 -- The repository's writers of instances and executions, for repairs by hand. Twin:
--- mssql/wf_repo_instances.sql (to be written)
+-- mssql/wf_repo_instances.sql
 --
 -- None of them writes a state that the engine would not: each takes the instance's gate exclusive,
 -- asks whether the change is one that the engine could make now (20003 when it is not), and lets the

@@ -1,4 +1,4 @@
--- The runtime's version, and what guards its settings. Twin: mssql/wf_settings.sql (to be written)
+-- The runtime's version, and what guards its settings. Twin: mssql/wf_settings.sql
 
 -- The version of the runtime in this database. Clients ask when they connect.
 create or replace function wf.wf_runtime_version() returns integer

@@ -1,5 +1,5 @@
 -- Runs a whole workflow inside the database, with scripted results and no worker.
--- Twin: mssql/wf_test_bed_run.sql (to be written)
+-- Twin: mssql/wf_test_bed_run.sql
 
 -- Creates an instance, starts it, and plays it to its end as ruling R12 says: claim one task, submit its
 -- result; when nothing can be claimed, hand in the next event of the script; when there is none left,

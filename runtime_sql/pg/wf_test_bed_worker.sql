@@ -1,4 +1,4 @@
--- The worker of the test bed: answers tasks from a script. Twin: mssql/wf_test_bed_worker.sql (to be written)
+-- The worker of the test bed: answers tasks from a script. Twin: mssql/wf_test_bed_worker.sql
 --
 -- A script is {"results": {node key: [result, …]}, "events": [event, …], "expect": {…}}, all of it
 -- optional. A result is {"code", "output", "message"}, 0, {} and none by default, or {"hang": true}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from runtime_sql.failures import Failure
 
 if TYPE_CHECKING:
-    from runtime_sql.connection import PostgresClient
+    from runtime_sql.connection import RuntimeClient
 
 SEED_SCRIPTS = {
     "flat_demo": "workflow_seed_examples.sql",
@@ -51,7 +51,7 @@ def missing_file(folder: Path) -> str | None:
     return next((name for name in names if not (folder / name).is_file()), None)
 
 
-def deploy_seeds(client: PostgresClient, folder: Path) -> Failure | None:
+def deploy_seeds(client: RuntimeClient, folder: Path) -> Failure | None:
     """Runs the scripts of a whole folder of seeds; deploying them again changes nothing."""
     for name in SEED_SCRIPTS.values():
         failure = client.run_script((folder / name).read_text(encoding="utf-8"))
@@ -60,7 +60,7 @@ def deploy_seeds(client: PostgresClient, folder: Path) -> Failure | None:
     return None
 
 
-def run_examples(client: PostgresClient, folder: Path) -> list[ExampleRun] | Failure:
+def run_examples(client: RuntimeClient, folder: Path) -> list[ExampleRun] | Failure:
     """Plays the instance contexts of a whole folder of seeds, one after the other.
 
     Raises:

@@ -56,10 +56,11 @@ def test_a_url_that_cannot_be_parsed(wf: Wf) -> None:
     assert is_one_clear_line(done.err)
 
 
-def test_a_sql_server_url_is_refused_by_name(wf: Wf) -> None:
+def test_a_sql_server_url_without_a_login(wf: Wf) -> None:
     done = wf("ps", "--url", "mssql://server/db")
-    assert done.code == 1
-    assert "SQL Server" in done.err
+    assert done.code == 2
+    assert "it names no user" in done.err
+    assert is_one_clear_line(done.err)
 
 
 @pytest.mark.parametrize("command", [("db", "verify"), *CLIENT_COMMANDS], ids=" ".join)

@@ -10,6 +10,7 @@ import pytest
 
 from wfsql.embedded import EmbeddedServer
 from wfsql.testing.local import LocalEngine
+from wfsql.testing.mssql import MssqlEngine
 from wfsql.testing.postgres import PostgresEngine
 from wfsql.testing.workflows import Workflows
 
@@ -33,3 +34,10 @@ def postgres_engine(pg_server: EmbeddedServer, pg_template: str) -> Iterator[Pos
     yield engine
     engine.close()
     pg_server.drop_database(name)
+
+
+@pytest.fixture(scope="session")
+def mssql_engine(mssql_url: str) -> Iterator[MssqlEngine]:
+    engine = MssqlEngine(mssql_url)
+    yield engine
+    engine.close()

@@ -12,10 +12,10 @@ import pytest
 
 from wfsql.compare import differences
 from wfsql.testing.cases import LOCAL, MSSQL, POSTGRES, REVERSE, Case, CaseFile, Schedule
-from wfsql.testing.engines import Engine, EngineProblem
+from wfsql.testing.engines import Engine
 from wfsql.testing.graph_index import GraphIndex
 from wfsql.testing.local import LocalEngine
-from wfsql.testing.mssql import open_mssql
+from wfsql.testing.mssql import MssqlEngine
 from wfsql.testing.postgres import PostgresEngine
 from wfsql.testing.reader import read_cases
 from wfsql.testing.report import text_of
@@ -124,16 +124,21 @@ def _compare_schedule(
         assert differences(*traces) == []
 
 
-def test_cases_on_sql_server() -> None:
-    """Every case that names it, on the server of WF_MSSQL_URL."""
-    cases = [(file, case) for file in FILES for case in file.cases if MSSQL in case.engines]
-    try:
-        engine = open_mssql()
-    except EngineProblem as problem:
-        pytest.skip(f"{len(cases)} cases: {problem.message}; {problem.hint}")
-    workflows = Workflows()
-    for file, case in cases:
-        _play(engine, workflows, file, case, case.schedule)
+ON_MSSQL = [param for param in CASES if MSSQL in param.values[1].engines]
+
+
+@pytest.mark.parametrize(("file", "case"), ON_MSSQL)
+def test_sql_server_agrees(
+    file: CaseFile,
+    case: Case,
+    workflows: Workflows,
+    local_engine: LocalEngine,
+    mssql_engine: MssqlEngine,
+) -> None:
+    """Every case that names SQL Server leaves there what the local runner leaves."""
+    own = _play(mssql_engine, workflows, file, case, case.schedule)
+    if not case.known_faults and LOCAL in case.engines:
+        _assert_equal_traces(_play(local_engine, workflows, file, case, case.schedule), own)
 
 
 def test_the_suite_has_enough_cases() -> None:

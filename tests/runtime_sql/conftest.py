@@ -221,14 +221,55 @@ class GraphDatabase:
                 json_values.dumps(value),
             )
 
+    def template(self, key: str, template: Any, programs: dict[str, Any]) -> None:
+        """Gives an ACTION its input: a template, and programs by their pointer."""
+        self.rows(
+            "insert into wf.workflow_input_template values (%s, %s, %s::jsonb)",
+            self.version_id,
+            key,
+            json_values.dumps(template),
+        )
+        for pointer, program in programs.items():
+            self.rows(
+                "insert into wf.workflow_input_binding"
+                " (workflow_version_id, node_key, pointer, program_json, path, node_id)"
+                " values (%s, %s, %s, %s::jsonb, %s, %s)",
+                self.version_id,
+                key,
+                pointer,
+                json_values.dumps(program),
+                pointer.split("/")[1:],
+                self.nodes[key]["id"],
+            )
+
+    def attribute(self, key: str, **attributes: Any) -> None:
+        """Replaces the attributes of a node."""
+        self.rows(
+            "update wf.workflow_node set attributes_json = %s::jsonb where node_key = %s",
+            json_values.dumps(attributes),
+            key,
+        )
+
+    def variables(self, scope_id: int) -> dict[str, Any]:
+        """Returns the variables of a scope by name."""
+        return dict(
+            self.rows(
+                "select name, value_json from wf.scope_variable where scope_id = %s", scope_id
+            )
+        )
+
     # What is tested ---------------------------------------------------------------------------
 
-    def answer(self, call: str, *arguments: Any) -> Any:
+    def answer(self, routine: str, **arguments: Any) -> Any:
         """Returns the value_json of a routine, or (error_code, error_message)."""
-        value, code, message = self.row(
-            f"select r.value_json::text, r.error_code, r.error_message from {call} r", *arguments
+        return outcome(*self.call(routine, "value_json::text error_code error_message", arguments))
+
+    def call(self, routine: str, columns: str, arguments: dict[str, Any]) -> tuple[Any, ...]:
+        """Returns columns of the row that a routine answers to arguments given by name."""
+        named = ", ".join(f"p_{name} => %s" for name in arguments)
+        return self.row(
+            f"select {columns.replace(' ', ', ')} from wf.{routine}({named})", *arguments.values()
         )
-        return _outcome(value, code, message)
 
     def evaluate(
         self,
@@ -237,21 +278,23 @@ class GraphDatabase:
         output: Any = None,
         code: Any = None,
         event: Any = None,
+        unset_is_null: bool = False,
     ) -> Any:
         """Evaluates one program: its value, or (error_code, error_message)."""
         return self.answer(
-            "wf.wf_eval_expression(%s::jsonb, %s, %s::jsonb, %s, %s::jsonb)",
-            json_values.dumps(program),
-            execution_id,
-            None if output is None else json_values.dumps(output),
-            code,
-            None if event is None else json_values.dumps(event),
+            "wf_eval_expression",
+            program=json_values.dumps(program),
+            execution_id=execution_id,
+            output_json=None if output is None else json_values.dumps(output),
+            result_code=code,
+            event_json=None if event is None else json_values.dumps(event),
+            unset_is_null=unset_is_null,
         )
 
     def evaluate_all(self, programs: Sequence[Any], execution_id: int) -> list[Any]:
         """Evaluates many programs in one statement."""
         return [
-            _outcome(*row)
+            outcome(*row)
             for row in self.rows(
                 "select r.value_json::text, r.error_code, r.error_message"
                 "  from unnest(%s::text[]) with ordinality p(program, ordinal)"
@@ -262,8 +305,60 @@ class GraphDatabase:
             )
         ]
 
+    def set_variable(self, scope_id: int, owner_key: str, name: str, value: Any) -> bool:
+        """Writes a variable as `set` does; answers whether its scope is open."""
+        (is_set,) = self.row(
+            "select wf.wf_set_scope_variable(%s, %s, %s, %s::jsonb)",
+            scope_id,
+            owner_key,
+            name,
+            json_values.dumps(value),
+        )
+        return bool(is_set)
 
-def _outcome(value: str | None, code: int | None, message: str | None) -> Any:
+    def compiled(self, text: str, key: str) -> Any:
+        """Returns the program of a template string of a node, or (error_code, error_message)."""
+        program, code, message = self.row(
+            "select program_json::text, error_code, error_message"
+            "  from wf.wf_compile_template_string(%s, %s, %s)",
+            text,
+            self.version_id,
+            self.nodes[key]["id"],
+        )
+        return outcome(program, code, message)
+
+    def template_bindings(self, template: str) -> list[tuple[str, list[str], str]]:
+        """Returns (pointer, path, text) of the strings that hold a placeholder."""
+        return self.rows(  # type: ignore[return-value]
+            'select * from wf.wf_template_bindings(%s::jsonb) order by pointer collate "C"',
+            template,
+        )
+
+    def misfit(self, type_id: int, value: Any) -> str | None:
+        """Returns what is wrong with an input `x` by its type, or None."""
+        (text,) = self.row(
+            "select wf.wf_check_value_type(%s, %s, %s::jsonb, 'x')",
+            self.version_id,
+            type_id,
+            json_values.dumps(value),
+        )
+        return None if text is None else str(text)
+
+    def start(self, context: Any, root_execution_id: int) -> tuple[Any, ...]:
+        """Opens the instance's scope before the root has an execution: its error, twice None."""
+        self.context(context)
+        return self.row(
+            "select * from wf.wf_init_instance_scope_from_context(%s, %s)",
+            self.instance_id,
+            root_execution_id,
+        )
+
+    def open_scopes(self, execution_ids: list[int]) -> list[tuple[Any, ...]]:
+        """Fills the scopes of executions: (execution, code, message) of those that failed."""
+        return self.rows("select * from wf.wf_open_scopes(%s)", execution_ids)
+
+
+def outcome(value: str | None, code: int | None, message: str | None) -> Any:
     if code is not None:
         assert value is None
         return (code, message)

@@ -632,16 +632,15 @@ def sequence(database: GraphDatabase) -> int:
 def test_the_result_code_of_an_ended_task_is_answered(
     database: GraphDatabase, sequence: int
 ) -> None:
-    assert database.answer("wf.wf_try_task_result_code(%s, 'a')", sequence) == 3
+    answer = database.answer("wf_try_task_result_code", execution_id=sequence, task_key="a")
+    assert answer == 3
 
 
 def test_the_result_code_of_a_running_task_is_not_there(
     database: GraphDatabase, sequence: int
 ) -> None:
-    assert database.answer("wf.wf_try_task_result_code(%s, 'b')", sequence) == (
-        10001,
-        "ctx.task.b.resultCode is not there",
-    )
+    answer = database.answer("wf_try_task_result_code", execution_id=sequence, task_key="b")
+    assert answer == (10001, "ctx.task.b.resultCode is not there")
 
 
 def test_every_call_that_runs_the_engine_is_planned_alike(pg_url: str) -> None:

@@ -1,4 +1,7 @@
-"""Programs, references and templates in PostgreSQL: truth tables, `ctx`, both engines alike."""
+"""Programs, references and templates in a database: truth tables, `ctx`, both engines alike.
+
+tests/mssql/test_expressions.py runs these cases on SQL Server; here they run in PostgreSQL.
+"""
 
 from __future__ import annotations
 
@@ -371,8 +374,8 @@ def test_output_reads_an_unset_undeclared_name_as_null(database: GraphDatabase, 
     database.variable("w", "late", kind="set")
     database.variable("w", "declared", kind="var")
     for name, expected in (("late", None), ("declared", (10001, "var.declared is not there"))):
-        call = "wf.wf_eval_expression(%s::jsonb, %s, p_unset_is_null => true)"
-        assert database.answer(call, f'[["var", "{name}", "w", []]]', root) == expected
+        program = [["var", name, "w", []]]
+        assert database.evaluate(program, root, unset_is_null=True) == expected
 
 
 def test_a_value_is_set_in_the_scope_of_its_owner(database: GraphDatabase) -> None:
@@ -381,23 +384,26 @@ def test_a_value_is_set_in_the_scope_of_its_owner(database: GraphDatabase) -> No
     database.node("loop.body", "SEQUENCE", "loop", "BODY")
     root = database.execution("w")
     body = database.execution("loop.body", database.execution("loop", root))
-    for value in ("1", "2"):
-        database.rows("select wf.wf_set_scope_variable(%s, 'w', 'x', %s::jsonb)", body, value)
-    assert database.rows("select scope_id, value_json from wf.scope_variable") == [(root, 2)]
+    for value in (1, 2):
+        assert database.set_variable(body, "w", "x", value)
+    assert (database.variables(root), database.variables(body)) == ({"x": 2}, {})
 
 
 def test_a_scope_variable_is_found_from_a_scope(database: GraphDatabase, data: int) -> None:
-    call = "wf.wf_get_scope_variable_json(%s, %s, %s)"
-    assert database.answer(call, data, "w", "text") == "abc"
-    assert database.answer(call, data, "w", "gone") == (10001, "var.gone is not there")
+    def answer(name: str) -> Any:
+        return database.answer(
+            "wf_get_scope_variable_json", scope_id=data, owner_key="w", name=name
+        )
+
+    assert answer("text") == "abc"
+    assert answer("gone") == (10001, "var.gone is not there")
 
 
 def test_setting_a_variable_of_a_scope_that_is_not_open_tells_so(
     database: GraphDatabase, root: int
 ) -> None:
-    call = "select wf.wf_set_scope_variable(%s, 'elsewhere', 'x', '1')"
-    assert database.row(call, root) == (False,)
-    assert database.rows("select * from wf.scope_variable") == []
+    assert not database.set_variable(root, "elsewhere", "x", 1)
+    assert database.variables(root) == {}
 
 
 def test_a_program_of_ten_thousand_operands_is_evaluated(
@@ -555,10 +561,7 @@ def test_task_is_seen_from_the_composite_around_it(
 def test_nothing_is_seen_inside_a_parallel_loop_from_outside(
     database: GraphDatabase, nested: dict[str, int]
 ) -> None:
-    database.rows(
-        "update wf.workflow_node set attributes_json = attributes_json || '{\"parallel\": 0}'"
-        " where node_key = 'fan'"
-    )
+    database.attribute("fan", item="it", parallel=0)
     assert database.evaluate(ctx("task", "b", "output"), nested["c"]) == (
         10001,
         "ctx.task.b.output is not there",
@@ -617,14 +620,7 @@ def test_a_template_string_becomes_a_program(
 ) -> None:
     for name in ("items", "i", "pick"):
         database.variable("w", name)
-    program, code, message = database.row(
-        "select program_json, error_code, error_message"
-        "  from wf.wf_compile_template_string(%s, %s, %s)",
-        text,
-        database.version_id,
-        database.nodes["w"]["id"],
-    )
-    assert (program, code, message) == (expected, None, None)
+    assert database.compiled(text, "w") == expected
 
 
 @pytest.mark.parametrize(
@@ -644,14 +640,7 @@ def test_what_is_no_placeholder_is_10002(
     database: GraphDatabase, root: int, text: str, token: str
 ) -> None:
     database.variable("w", "i")
-    answer = database.row(
-        "select program_json, error_code, error_message"
-        "  from wf.wf_compile_template_string(%s, %s, %s)",
-        text,
-        database.version_id,
-        database.nodes["w"]["id"],
-    )
-    assert answer == (None, 10002, f"unsupported placeholder {token}")
+    assert database.compiled(text, "w") == (10002, f"unsupported placeholder {token}")
 
 
 def test_the_nearest_node_that_declares_a_name_owns_it(database: GraphDatabase) -> None:
@@ -666,10 +655,7 @@ def test_the_nearest_node_that_declares_a_name_owns_it(database: GraphDatabase) 
 
 def test_template_bindings_are_found_at_every_depth(database: GraphDatabase) -> None:
     template = '{"a": "${var.x}", "b/c~": [1, {"d": "$${"}, ["${"]], "${k}": "plain", "e": "$"}'
-    found = database.rows(
-        'select * from wf.wf_template_bindings(%s::jsonb) order by pointer collate "C"', template
-    )
-    assert found == [
+    assert database.template_bindings(template) == [
         ("/a", ["a"], "${var.x}"),
         ("/b~1c~0/1/d", ["b/c~", "1", "d"], "$${"),
         ("/b~1c~0/2/0", ["b/c~", "2", "0"], "${"),
@@ -677,7 +663,7 @@ def test_template_bindings_are_found_at_every_depth(database: GraphDatabase) -> 
 
 
 def resolved(database: GraphDatabase, template: str, execution_id: int) -> Any:
-    return database.answer("wf.wf_resolve_placeholders(%s::jsonb, %s)", template, execution_id)
+    return database.answer("wf_resolve_placeholders", template=template, execution_id=execution_id)
 
 
 def test_placeholders_are_filled_and_never_expanded_twice(
@@ -717,33 +703,22 @@ def test_the_first_place_in_path_order_reports_its_error(
 
 def test_the_input_of_an_action_is_its_template_with_the_bindings(database: GraphDatabase) -> None:
     database.node("w", "SEQUENCE")
-    node_id = database.node("a", "ACTION", "w")
+    database.node("a", "ACTION", "w")
     root = database.execution("w")
     action = database.execution("a", root)
     database.give(root, n=41)
-    database.rows(
-        "insert into wf.workflow_input_template values (%s, 'a', %s)",
-        database.version_id,
-        '{"fixed": {"x": null}, "list": [1, null]}',
+    database.template(
+        "a",
+        {"fixed": {"x": None}, "list": [1, None]},
+        {
+            "/list/1": [["var", "n", "w", []], ["lit", 1], ["add"]],
+            "/fixed/x": [["lit", "$${"]],
+        },
     )
-    for pointer, path, program in (
-        ("/list/1", ["list", "1"], '[["var", "n", "w", []], ["lit", 1], ["add"]]'),
-        ("/fixed/x", ["fixed", "x"], '[["lit", "$${"]]'),
-    ):
-        database.rows(
-            "insert into wf.workflow_input_binding"
-            " (workflow_version_id, node_key, pointer, program_json, path, node_id)"
-            " values (%s, 'a', %s, %s::jsonb, %s, %s)",
-            database.version_id,
-            pointer,
-            program,
-            path,
-            node_id,
-        )
-    call = "wf.wf_build_input_json_for_action(%s)"
-    assert database.answer(call, action) == {"fixed": {"x": "$${"}, "list": [1, 42]}
+    call = "wf_build_input_json_for_action"
+    assert database.answer(call, execution_id=action) == {"fixed": {"x": "$${"}, "list": [1, 42]}
     database.rows("delete from wf.scope_variable")
-    assert database.answer(call, action) == (10001, "var.n is not there")
+    assert database.answer(call, execution_id=action) == (10001, "var.n is not there")
 
 
 def test_a_placeholder_that_is_none_is_an_error_of_the_whole_template(

@@ -10,8 +10,14 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from runtime_sql.go_batches import split_batches
+from runtime_sql.installer import installed_version
+from runtime_sql.mssql_client import MssqlClient
+from runtime_sql.mssql_installer import tree_batches
 from runtime_sql.script_text import script_text
-from runtime_sql.scripts import RUNTIME_VERSION, SCRIPTS
+from runtime_sql.scripts import RUNTIME_VERSION
+from runtime_sql.verification import missing_objects
+from tests.mssql_server import open_connection, scratch_database, server_url
 from tests.runtime_sql.test_upgrade import catalogue, put_version
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -77,9 +83,30 @@ def test_psql_installs_without_roles(run: Run, empty_pg_url: str) -> None:
     assert row == ("postgres",)
 
 
-def test_the_tsql_script_holds_every_file_in_batches() -> None:
-    lines = script_text("mssql").splitlines()
-    assert [line.split()[1] for line in lines if line.endswith("-" * 20) and ".sql " in line] == [
-        *SCRIPTS["mssql"]
-    ]
-    assert lines[-1] == "GO"
+def test_the_tsql_script_holds_every_batch_of_the_tree() -> None:
+    batches = [batch.text for batch in split_batches(script_text("mssql"))]
+    quoted = [batch.replace("'", "''") for batch in tree_batches()]
+    made = [batch.partition("exec (N'")[2].removesuffix("');") for batch in batches]
+    assert [text for text in made if text and "insert into wf.schema_version" not in text] == quoted
+
+
+def test_every_batch_of_the_tsql_script_but_the_first_two_makes_sure_that_nothing_failed() -> None:
+    _settings, begin, *others = split_batches(script_text("mssql"))
+    assert begin.text.startswith("if @@trancount > 0 throw 70003")
+    assert [b.line for b in others if not b.text.startswith("if xact_state() <> 1 throw")] == []
+
+
+def test_the_tsql_script_gives_sqlcmd_nothing_to_replace() -> None:
+    assert "$(" not in script_text("mssql")
+
+
+def test_the_tsql_script_installs_once_and_changes_nothing_again() -> None:
+    with scratch_database(server_url()) as url:
+        client = MssqlClient(open_connection(url))
+        try:
+            for _ in range(2):
+                assert client.run_script(script_text("mssql")) is None
+                assert installed_version(url) == RUNTIME_VERSION
+                assert missing_objects(url) == ()
+        finally:
+            client.close()

@@ -1,4 +1,7 @@
-"""The type table, the start context and the opening of scopes in PostgreSQL."""
+"""The type table, the start context and the opening of scopes in a database.
+
+tests/mssql/test_types.py runs these cases on SQL Server; here they run in PostgreSQL.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from compiler import json_values
 from compiler.spec import TypeRow
 from local_runner.type_table import check_inputs, load_types
 from local_runner.values import EngineError
@@ -42,13 +44,7 @@ def typed(database: GraphDatabase) -> GraphDatabase:
 
 
 def misfit(database: GraphDatabase, type_id: int, value: Any) -> str | None:
-    (text,) = database.row(
-        "select wf.wf_check_value_type(%s, %s, %s::jsonb, 'x')",
-        database.version_id,
-        type_id,
-        json_values.dumps(value),
-    )
-    return None if text is None else str(text)
+    return database.misfit(type_id, value)
 
 
 @pytest.mark.parametrize(
@@ -146,18 +142,11 @@ def test_both_engines_report_the_same_misfit(
 
 def start(database: GraphDatabase, context: Any) -> tuple[Any, ...]:
     """Opens the instance's scope before the root has an execution: (error_code, error_message)."""
-    database.context(context)
-    return database.row(
-        "select * from wf.wf_init_instance_scope_from_context(%s, 4711)", database.instance_id
-    )
+    return database.start(context, 4711)
 
 
 def variables(database: GraphDatabase, scope_id: int = 4711) -> dict[str, Any]:
-    return dict(
-        database.rows(
-            "select name, value_json from wf.scope_variable where scope_id = %s", scope_id
-        )
-    )
+    return database.variables(scope_id)
 
 
 def test_inputs_come_from_the_context_or_their_default_and_vars_see_them(
@@ -189,7 +178,7 @@ def test_a_null_in_the_context_is_a_value_and_takes_no_default(typed: GraphDatab
         ({"a": "x", "b": 1}, "input b: must be a list, not integer"),
         ({"a": "x", "b": [{}]}, "input b[0].sku: is missing"),
         ({"a": 1, "b": 1}, "input a: must be string, not integer"),
-        ("a", "input a: is missing"),
+        (["a"], "input a: is missing"),
     ],
 )
 def test_an_input_that_does_not_fit_is_10015_and_leaves_nothing(
@@ -227,7 +216,7 @@ def bodies(typed: GraphDatabase) -> list[int]:
 
 
 def opened(database: GraphDatabase, executions: list[int]) -> list[tuple[Any, ...]]:
-    return database.rows("select * from wf.wf_open_scopes(%s)", executions)
+    return database.open_scopes(executions)
 
 
 def test_literal_initialisers_fill_every_scope(typed: GraphDatabase, bodies: list[int]) -> None:

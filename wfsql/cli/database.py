@@ -6,7 +6,7 @@ from typing import Annotated, NoReturn, TypeVar
 
 import typer
 
-from runtime_sql.connection import PostgresClient, connect
+from runtime_sql.connection import RuntimeClient, connect
 from runtime_sql.failures import ApiError, DatabaseProblem
 from wfsql.cli.main import CommandError, wrong_use
 
@@ -19,7 +19,8 @@ UrlOption = Annotated[
         envvar="WF_URL",
         show_envvar=False,
         metavar="URL",
-        help="The database, as postgresql://user@host/name; WF_URL is the default.",
+        help="The database, as postgresql://user@host/name or mssql://user@host/name; WF_URL is the"
+        " default.",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
@@ -40,17 +41,13 @@ def need_url(url: str | None) -> str:
     """Returns the URL, or ends the command when there is none."""
     if not url:
         raise wrong_use(
-            "no database is named", "give --url postgresql://user@host/name or set WF_URL"
-        )
-    if url.startswith(("mssql:", "sqlserver:")):
-        raise CommandError(
-            "the SQL Server runtime is not part of this release",
-            'use PostgreSQL, or write the script with "wf compile --dialect mssql"',
+            "no database is named",
+            "give --url postgresql://user@host/name or mssql://user@host/name, or set WF_URL",
         )
     return url
 
 
-def open_client(url: str | None) -> PostgresClient:
+def open_client(url: str | None) -> RuntimeClient:
     """Connects to a database whose runtime fits, or ends the command."""
     return good(connect(need_url(url)))
 

@@ -72,17 +72,17 @@ def pick_workflow(specs: Sequence[GraphSpec], name: str | None, file: str) -> Gr
 
 
 def deploy_script(
-    spec: GraphSpec,
+    specs: Sequence[GraphSpec],
     dialect: Literal["pg", "mssql"] = "pg",
     *,
     activate: bool = True,
     update_actions: bool = False,
 ) -> str:
-    """Returns the script that puts a workflow into a database."""
+    """Returns the script that puts workflows into a database: all or none."""
     if dialect == "pg":
-        from emit_pg.emitter import emit as emit_pg
+        from emit_pg.emitter import emit_all as emit_pg
 
-        return emit_pg(spec, activate=activate, update_actions=update_actions)
-    from emit_mssql.emitter import emit as emit_mssql
+        return emit_pg(specs, activate=activate, update_actions=update_actions)
+    from emit_mssql.emitter import emit_all as emit_mssql
 
-    return emit_mssql(spec, activate=activate, update_actions=update_actions)
+    return emit_mssql(specs, activate=activate, update_actions=update_actions)

@@ -76,7 +76,7 @@ def _text(spec: GraphSpec, target: Target) -> str:
         from compiler.spec import dump_spec
 
         return dump_spec(spec)
-    return deploy_script(spec, "pg" if target is Target.pg else "mssql")
+    return deploy_script([spec], "pg" if target is Target.pg else "mssql")
 
 
 def _compare(name: str, text: str) -> int:

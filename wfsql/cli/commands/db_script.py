@@ -25,8 +25,7 @@ def command(
 ) -> int:
     """Write one self-contained script that installs or upgrades the runtime.
 
-    For PostgreSQL it is run with psql, as often as you like. For SQL Server it holds what there is
-    so far.
+    For PostgreSQL it is run with psql, for SQL Server with sqlcmd -b, as often as you like.
 
     Example:  wf db script > runtime.sql && psql -d orders -f runtime.sql
     """

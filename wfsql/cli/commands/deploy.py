@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wfsql.cli.database import JsonOption, UrlOption, good, open_client
+from runtime_sql.mssql_url import is_mssql
+from wfsql.cli.database import JsonOption, UrlOption, good, need_url, open_client
 from wfsql.cli.output import say, write_json
-from wfsql.cli.sources import CatalogOption, compile_specs
+from wfsql.cli.sources import CatalogOption, compile_specs, deploy_script
 
 if TYPE_CHECKING:
     from compiler.spec import GraphSpec
-    from runtime_sql.connection import PostgresClient
+    from runtime_sql.connection import RuntimeClient
+    from runtime_sql.scripts import Dialect
 
 
 def command(
@@ -40,9 +42,8 @@ def command(
     Example:  wf deploy order.wf --url postgresql://me@localhost/orders
     """
     specs = compile_specs(file, catalog)
-    from emit_pg.emitter import emit_all
-
-    script = emit_all(specs, activate=not no_activate, update_actions=update_actions)
+    dialect: Dialect = "mssql" if is_mssql(need_url(url)) else "pg"
+    script = deploy_script(specs, dialect, activate=not no_activate, update_actions=update_actions)
     client = open_client(url)
     before = [_version(client, spec) for spec in specs]
     good(client.run_script(script))
@@ -52,11 +53,11 @@ def command(
     return 0
 
 
-def _version(client: PostgresClient, spec: GraphSpec) -> int | None:
+def _version(client: RuntimeClient, spec: GraphSpec) -> int | None:
     return good(client.deployed_version(spec.name, spec.content_hash()))
 
 
-def _report(client: PostgresClient, spec: GraphSpec, before: int | None) -> dict[str, object]:
+def _report(client: RuntimeClient, spec: GraphSpec, before: int | None) -> dict[str, object]:
     content_hash = spec.content_hash()
     version = _version(client, spec)
     state = "is deployed" if before is None else "was there already"

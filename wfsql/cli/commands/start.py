@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from compiler import json_values
-from runtime_sql.connection import InputRow, Instance, PostgresClient
+from runtime_sql.connection import InputRow, Instance, RuntimeClient
 from runtime_sql.failures import ApiError
 from wfsql.cli.context import ContextFileOption, ContextOption, read_context
 from wfsql.cli.database import JsonOption, UrlOption, good, open_client
@@ -99,7 +99,7 @@ def _misfit(
     return CommandError(f"{failure.message} ({failure.code})", hint)
 
 
-def _wait_and_report(client: PostgresClient, workflow: str, instance_id: int, as_json: bool) -> int:
+def _wait_and_report(client: RuntimeClient, workflow: str, instance_id: int, as_json: bool) -> int:
     say(f"{workflow} {instance_id}: started, waiting for its end")
     try:
         found = _wait(client, instance_id)
@@ -114,7 +114,7 @@ def _wait_and_report(client: PostgresClient, workflow: str, instance_id: int, as
     return 0 if found.status == "SUCCEEDED" else 1
 
 
-def _wait(client: PostgresClient, instance_id: int) -> Instance:
+def _wait(client: RuntimeClient, instance_id: int) -> Instance:
     pause = _FIRST_LOOK_SECONDS
     warn_at: float | None = time.monotonic() + _UNCLAIMED_SECONDS
     while True:

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from local_runner.handlers import Handlers
-from runtime_sql.connection import PostgresClient, connect
+from runtime_sql.connection import RuntimeClient, connect
 from wfsql.cli.database import UrlOption, good, need_url, open_client
 from wfsql.cli.handlers import HandlersOption, load
 from wfsql.cli.main import EXIT_OUR_FAULT, CommandError, wrong_use
@@ -140,7 +140,7 @@ def _stop_at_end_of_stdin(worker: Worker) -> None:
     worker.stop()
 
 
-def _capabilities(client: PostgresClient, found: Handlers, wanted: list[str] | None) -> list[str]:
+def _capabilities(client: RuntimeClient, found: Handlers, wanted: list[str] | None) -> list[str]:
     """Returns what to claim, and refuses what would bring a task that nobody here can do."""
     actions = good(client.action_capabilities())
     chosen = wanted or sorted({actions[name] for name in found.names if name in actions})

@@ -212,6 +212,14 @@ def sha256_hex(value: JsonValue) -> str:
     return hashlib.sha256(canonical(value).encode("ascii")).hexdigest()
 
 
+def exact_sha256_hex(value: JsonValue) -> str:
+    """Does so over canonical JSON that keeps zeros at the end: `1` and `1.0` differ (R6)."""
+    import hashlib
+
+    text = _write(value, ascii_only=True, canonical=True, sort_keys=True, indent=None, exact=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
 def _canonical_number(value: int | Decimal) -> str:
     text = normal_number(value)
     if "." in text:
@@ -222,11 +230,17 @@ def _canonical_number(value: int | Decimal) -> str:
 
 
 def _write(
-    value: JsonValue, *, ascii_only: bool, canonical: bool, sort_keys: bool, indent: int | None
+    value: JsonValue,
+    *,
+    ascii_only: bool,
+    canonical: bool,
+    sort_keys: bool,
+    indent: int | None,
+    exact: bool = False,
 ) -> str:
     """Serialises iteratively, so that the depth of a value is no concern of the stack."""
     out: list[str] = []
-    number = _canonical_number if canonical else normal_number
+    number = _canonical_number if canonical and not exact else normal_number
 
     def text_of(text: str) -> str:
         return json.dumps(text, ensure_ascii=ascii_only)

@@ -213,6 +213,9 @@ class Model:
     """By `id` of a site's expression: the types of its parts, once loop variables have theirs."""
     resolved: dict[int, Variable | None] = field(default_factory=dict)
     """By `id` of a `var` reference: its variable, or None when there is no such name."""
+    names: dict[Node | None, tuple[str, ...]] = field(default_factory=dict)
+    """What is suggested for an unknown name: the variables in sight of a scope, by its node; the
+    keys, under None. Thousands of names may be unknown in one scope."""
     flow: FlowResult | None = None
     """What `flow.analyse` found, once it was asked for."""
 
@@ -246,14 +249,21 @@ def _rank(variable: Variable) -> tuple[bool, int]:
     return (variable.kind == "var", variable.order)
 
 
-def visible_names(node: Node) -> list[str]:
+def visible_names(model: Model, node: Node) -> tuple[str, ...]:
     """Returns every variable name in sight of a node, nearest scope first."""
-    names: dict[str, None] = {}
-    current: Node | None = node
-    while current is not None:
-        names.update(dict.fromkeys(current.variables))
-        current = current.parent
-    return list(names)
+    scope: Node | None = node
+    while scope is not None and not scope.variables:
+        scope = scope.parent
+    if scope is None:
+        return ()
+    if scope not in model.names:
+        names: dict[str, None] = {}
+        current: Node | None = scope
+        while current is not None:
+            names.update(dict.fromkeys(current.variables))
+            current = current.parent
+        model.names[scope] = tuple(names)
+    return model.names[scope]
 
 
 def is_parallel_foreach(node: Node | None) -> bool:

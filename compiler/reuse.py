@@ -161,7 +161,7 @@ class Fingerprints:
         nodes = self._spec.nodes[body.index : body.last + 1]
         actions = {node.attributes["action"] for node in nodes if node.type == "ACTION"}
         collects = self._rows[loop.key].get("output_bindings", [])
-        return json_values.sha256_hex(
+        return json_values.exact_sha256_hex(
             {
                 "nodes": [self._node(node.key, node.type, node.attributes) for node in nodes],
                 "collects": [{**row, "node": None} for row in collects],

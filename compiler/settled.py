@@ -47,6 +47,7 @@ class Settled:
         self._held: set[Place] = set()
         self._log: list[tuple[Place, bool]] = []
         self._by_root: dict[Hashable, set[Place]] = {}
+        self._inside_of: tuple[Site | None, dict[int, tuple[Place, ...]]] = (None, {})
 
     # --- what is shown
 
@@ -129,12 +130,11 @@ class Settled:
         task = task_key(reference)
         if place in self._held or (task is not None and ("asked", task) in self._held):
             return True
-        return any(
-            place in _wholes(known)
-            for found, shown in self._shown_inside(site)
-            if found is reference
-            for known in shown
-        )
+        if self._inside_of[0] is not site:
+            # One walk for all references of a site: an expression may hold hundreds.
+            self._inside_of = (site, {id(r): shown for r, shown in self._shown_inside(site)})
+        shown = self._inside_of[1].get(id(reference), ())
+        return any(place in _wholes(known) for known in shown)
 
     def read_part(self, site: Site, reference: Reference, count: int) -> None:
         """What has been read of something means that it was there, from then on."""

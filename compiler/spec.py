@@ -268,12 +268,15 @@ class GraphSpec(_Row):
         return self.model_dump(mode="python", by_alias=True)
 
     def content_hash(self) -> str:
-        """SHA-256 over the canonical JSON without positions and descriptions (R11)."""
+        """SHA-256 over the canonical JSON without positions and descriptions (R11).
+
+        Numbers keep their zeros: a program with `1.0` is another one than with `1`.
+        """
         document = self.to_json_value()
         del document["source_map"], document["description"]
         for action in document["actions"]:
             del action["description"]
-        return json_values.sha256_hex(document)
+        return json_values.exact_sha256_hex(document)
 
 
 def parse_spec(text: str) -> GraphSpec:

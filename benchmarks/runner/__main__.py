@@ -39,7 +39,7 @@ def main() -> int:
             sample = _run(command, options.timeout)
             samples.setdefault(cell, []).append(sample)
             print(f"round {number + 1}: {' '.join(map(str, cell))}", file=sys.stderr)
-            # At each one, so that a long evening that was broken off has its result.
+            # After each one, so that a benchmark that is broken off leaves what it has.
             _save(options, before, samples)
     print(_table(samples))
     return 0

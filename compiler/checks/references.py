@@ -79,7 +79,7 @@ def _unknown_variable(
         hint = f"what the action gives is read as `ctx.task.{name}.output`"
         return finding(model, code, reference.span, message, hint)
     if name not in elsewhere:
-        nearest = did_you_mean(name, visible_names(site.node))
+        nearest = did_you_mean(name, visible_names(model, site.node))
         return finding(model, code, reference.span, message, nearest)
     other = elsewhere[name]
     label, hint = f"this one ends with its {_scope_of(other)}", "`set` it in there to another one"
@@ -185,7 +185,9 @@ def _check_task(model: Model, site: Site, reference: Reference) -> Iterator[Diag
 
 
 def _unknown_key(model: Model, key: str, span: Span) -> Diagnostic:
-    known = [node.key for node in model.keyed if node.parent is not None]
+    if None not in model.names:
+        model.names[None] = tuple(node.key for node in model.keyed if node.parent is not None)
+    known = model.names[None]
     return finding(
         model, codes.UNKNOWN_KEY, span, f'no node has the key "{key}"', did_you_mean(key, known)
     )
@@ -197,8 +199,7 @@ def check_bare_keys(model: Model) -> Iterator[Diagnostic]:
             continue
         task = model.by_key.get(site.expr.name)
         if task is None or task.parent is None:
-            names = visible_names(site.node)
-            if site.expr.name in names:
+            if find_variable(site.node, site.expr.name) is not None:
                 message = f'no node has the key "{site.expr.name}"'
                 hint = f"for the variable write `var.{site.expr.name}`"
                 yield finding(model, codes.UNKNOWN_KEY, site.expr.span, message, hint)

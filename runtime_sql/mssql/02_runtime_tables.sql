@@ -420,7 +420,8 @@ create table wf.worker_presence (
 
 -- Events ---------------------------------------------------------------------------------------
 
--- keep_for_ms: how long an event that nobody has consumed is kept; 30 days.
+-- keep_for_ms: how long an event of the type is kept for waits that open later (R33); 30 days, also
+-- for a type that has no row.
 create table wf.event_type (
     event_type  nvarchar(200) collate Latin1_General_100_BIN2 not null,
     keep_for_ms    bigint not null constraint df_event_type_keep_for_ms default 2592000000,
@@ -428,21 +429,24 @@ create table wf.event_type (
     constraint ck_event_type check (len(event_type) >= 1)
 );
 
+-- workflow_instance_id: of a signal to one instance, whose waits alone may take it; else null.
 create table wf.event (
-    event_id         bigint identity(1, 1) not null,
-    event_type       nvarchar(200) collate Latin1_General_100_BIN2 not null,
-    source           nvarchar(200) collate Latin1_General_100_BIN2 not null,
-    idempotency_key  nvarchar(200) collate Latin1_General_100_BIN2 not null,
-    correlation_key  nvarchar(200) collate Latin1_General_100_BIN2 null,
-    payload_json     nvarchar(max) collate Latin1_General_100_BIN2 not null,
-    occurred_at      datetime2(3) not null,
-    ingested_at      datetime2(3) not null,
-    duplicate_count  int not null constraint df_event_duplicate_count default 0,
+    event_id              bigint identity(1, 1) not null,
+    event_type            nvarchar(200) collate Latin1_General_100_BIN2 not null,
+    source                nvarchar(200) collate Latin1_General_100_BIN2 not null,
+    idempotency_key       nvarchar(200) collate Latin1_General_100_BIN2 not null,
+    correlation_key       nvarchar(200) collate Latin1_General_100_BIN2 null,
+    payload_json          nvarchar(max) collate Latin1_General_100_BIN2 not null,
+    occurred_at           datetime2(3) not null,
+    ingested_at           datetime2(3) not null,
+    duplicate_count       int not null constraint df_event_duplicate_count default 0,
+    workflow_instance_id  bigint null,
     constraint pk_event primary key (event_id),
     constraint uq_event_idempotency unique (source, idempotency_key),
     constraint ck_event_payload_json check (isjson(N'[' + payload_json + N']') = 1)
 );
 create index ix_event_type on wf.event (event_type, correlation_key, event_id);
+create index ix_event_ingested on wf.event (ingested_at);
 
 -- Where a wait and an event meet: both update this row before they look for the other (R2), so
 -- that one of them sees the other's work. The key '' stands for waits without `correlate`.

@@ -388,6 +388,8 @@ create table wf.worker_presence (
 
 -- Events ---------------------------------------------------------------------------------------
 
+-- keep_for_ms: how long an event of the type is kept for waits that open later (R33); 30 days, also
+-- for a type that has no row.
 create table wf.event_type (
     event_type   text    not null,
     keep_for_ms  bigint  not null default 2592000000,
@@ -395,20 +397,23 @@ create table wf.event_type (
     constraint ck_event_type check (char_length(event_type) between 1 and 200)
 );
 
+-- workflow_instance_id: of a signal to one instance, whose waits alone may take it; else null.
 create table wf.event (
-    event_id         bigint       generated always as identity,
-    event_type       text         not null,
-    source           text         not null,
-    idempotency_key  text         not null,
-    correlation_key  text,
-    payload_json     jsonb        not null,
-    occurred_at      timestamptz  not null,
-    ingested_at      timestamptz  not null,
-    duplicate_count  integer      not null default 0,
+    event_id              bigint       generated always as identity,
+    event_type            text         not null,
+    source                text         not null,
+    idempotency_key       text         not null,
+    correlation_key       text,
+    payload_json          jsonb        not null,
+    occurred_at           timestamptz  not null,
+    ingested_at           timestamptz  not null,
+    duplicate_count       integer      not null default 0,
+    workflow_instance_id  bigint,
     constraint pk_event primary key (event_id),
     constraint uq_event_idempotency unique (source, idempotency_key)
 );
 create index ix_event_type on wf.event (event_type, correlation_key, event_id);
+create index ix_event_ingested on wf.event (ingested_at);
 
 -- Where a wait and an event meet: both update this row before they look for the other (R2), so
 -- that one of them sees the other's work. The key '' stands for waits without `correlate`.

@@ -86,7 +86,8 @@ begin
     grant execute on function
         wf.sp_set_worker_state, wf.sp_cancel_workflow_instance, wf.sp_pause_workflow_instance,
         wf.sp_resume_workflow_instance, wf.sp_release_affinity, wf.sp_purge_instances,
-        wf.sp_delete_workflow_def, wf.sp_retry_failed_node, wf.sp_purge_bundles
+        wf.sp_delete_workflow_def, wf.sp_retry_failed_node, wf.sp_purge_bundles,
+        wf.sp_purge_events, wf.wf_repo_upsert_event_type
        to wf_operator;
 
     -- Looking. A view calls these routines with the rights of who reads it.

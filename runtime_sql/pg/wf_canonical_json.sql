@@ -4,7 +4,8 @@
 -- The text is ASCII: no blanks, every other character as \uXXXX (lower case, two of them above
 -- U+FFFF), the two-character escapes only for " \ \b \f \n \r \t. The keys of an object are sorted by
 -- the bytes of their escaped form, quotes included. Numbers are plain decimals without trailing zeros
--- of a fraction. compiler/json_values.py (`canonical`) writes the same.
+-- of a fraction; these stay where 1 and 1.0 must not be one text (p_is_exact).
+-- compiler/json_values.py (`canonical`) writes the same.
 
 -- Replaces what is not ASCII in a JSON text by escapes; outside of its strings there is nothing to
 -- replace. Most texts have nothing and are answered as they are.
@@ -27,7 +28,9 @@ $$;
 -- Every value gets a sort key, the ranks on the way to it, four bytes each; a container that is not
 -- empty gets a second one after all of its content, for its closing bracket. The text is then all
 -- pieces in the order of their keys: no step of it works on one value at a time.
-create or replace function wf.wf_canonical_json(p_value jsonb) returns text
+create or replace function wf.wf_canonical_json(
+    p_value jsonb, p_is_exact boolean default false
+) returns text
 language sql immutable strict parallel safe set search_path = pg_catalog, pg_temp as $$
     with recursive walk(place, lead, kind, value) as (
         select ''::bytea, ''::text, jsonb_typeof(p_value), p_value
@@ -52,7 +55,7 @@ language sql immutable strict parallel safe set search_path = pg_catalog, pg_tem
                    when w.value = '[]' then '[]'
                    when w.kind = 'object' then '{'
                    when w.kind = 'array' then '['
-                   when w.kind = 'number' then trim_scale(w.value::numeric)::text
+                   when w.kind = 'number' and not p_is_exact then trim_scale(w.value::numeric)::text
                    else w.value::text end
           from walk w
         union all
@@ -64,7 +67,9 @@ language sql immutable strict parallel safe set search_path = pg_catalog, pg_tem
 $$;
 
 -- SHA-256 of the canonical JSON of a value, as 64 lower-case hex digits.
-create or replace function wf.wf_json_sha256(p_value jsonb) returns text
+create or replace function wf.wf_json_sha256(
+    p_value jsonb, p_is_exact boolean default false
+) returns text
 language sql immutable strict parallel safe set search_path = pg_catalog, pg_temp as $$
-    select encode(sha256(convert_to(wf.wf_canonical_json(p_value), 'UTF8')), 'hex')
+    select encode(sha256(convert_to(wf.wf_canonical_json(p_value, p_is_exact), 'UTF8')), 'hex')
 $$;

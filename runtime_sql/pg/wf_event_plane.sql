@@ -46,7 +46,8 @@ $$;
 
 -- Lets the waits that this call opened meet the events that came before them: takes their routes in
 -- key order, then gives each the oldest event since the instance's start that the instance has not
--- consumed (S8.4). Answers the entries of waits that completed by it.
+-- consumed (S8.4) and that is not older than its type is kept for (R33). Answers the entries of waits
+-- that completed by it. Locks: routes; the events it takes, which a purge may be about to remove.
 -- Raises WFX01 when an instance held shared has such an event: to consume it is for the exclusive gate.
 create or replace function wf.wf_wait_register(
     p_waits wf.agenda_entry[], p_exclusive bigint[], p_now timestamptz
@@ -81,12 +82,16 @@ begin
          where v.event_type = v_row.event_type
            and (v_row.correlation_key is null or v.correlation_key = v_row.correlation_key)
            and v.event_id > v_row.events_after_id
+           and coalesce(v.workflow_instance_id, v_row.workflow_instance_id)
+               = v_row.workflow_instance_id
+           and v.ingested_at > p_now - wf.wf_event_keep_for(v.event_type)
            and wf.wf_event_fits_version(v_row.workflow_version_id, v.event_type, v.payload_json)
            and not exists (select 1 from wf.event_delivery d
                             where d.workflow_instance_id = v_row.workflow_instance_id
                               and d.event_id = v.event_id and d.outcome = 'applied')
          order by v.event_id
-         limit 1;
+         limit 1
+           for key share of v;
         continue when v_event is null;
         if v_row.workflow_instance_id <> all (p_exclusive) then
             raise exception 'the gate of instance % is needed exclusive', v_row.workflow_instance_id
@@ -230,7 +235,9 @@ begin
         if v_row.mode = 'start_instance' or v_row.mode = 'start_or_signal' and not v_applied then
             perform wf.wf_start_by_event(p_event_id, v_row.workflow_def_id,
                                          v_row.workflow_version_id, v_row.inputs_json, p_now);
-        elsif not v_applied then
+        elsif not v_applied and not exists (
+            select 1 from wf.event_delivery d
+             where d.event_id = p_event_id and d.workflow_def_id = v_row.workflow_def_id) then
             perform wf.wf_add_delivery(p_event_id, v_row.workflow_def_id, null, null, 'ignored',
                                        'nothing was waiting', p_now);
         end if;
@@ -287,7 +294,8 @@ end
 $$;
 
 -- Completes the waits of one instance, or of all, that an event of this type and key would: an event
--- without a source. Answers how many. Locks and errors as sp_ingest_event; 20002 unknown instance.
+-- without a source, which starts nothing. Like an event it is kept for waits that open later; one to
+-- an instance, for those of that instance. Answers how many waits it completed. Locks and errors as sp_ingest_event; 20002 unknown instance.
 create or replace function wf.sp_signal_wait(
     p_event_type text, p_correlation_key text, p_payload_json jsonb default null,
     p_workflow_instance_id bigint default null
@@ -339,32 +347,66 @@ create or replace function wf.wf_signal_attempt(
 ) returns integer
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
-    v_now     timestamptz := wf.wf_event_gates(p_gates);
-    v_id      bigint;
+    v_gates record;
+    v_now   timestamptz;
+    v_id    bigint;
 begin
+    v_gates := wf.wf_event_gates(p_event_type, p_correlation_key, p_payload_json,
+                                 p_workflow_instance_id, p_gates);
+    v_now := v_gates.at;
     perform wf.wf_take_route(p_event_type, p_correlation_key);
     insert into wf.event as v (event_type, source, idempotency_key, correlation_key, payload_json,
-                               occurred_at, ingested_at)
+                               occurred_at, ingested_at, workflow_instance_id)
     values (p_event_type, 'wf.sp_signal_wait', gen_random_uuid()::text, p_correlation_key,
-            p_payload_json, v_now, v_now)
+            p_payload_json, v_now, v_now, p_workflow_instance_id)
     returning v.event_id into v_id;
+    perform wf.wf_add_timeouts(v_id, v_gates.timed_out, v_now);
     return wf.wf_apply_event(v_id, p_workflow_instance_id, p_gates, v_now);
 end
 $$;
 
 -- Takes the gates of an event exclusive and applies what is due there: a time-out that is due wins
--- over the event (R21). Answers the time of the call.
-create or replace function wf.wf_event_gates(p_gates bigint[]) returns timestamptz
+-- over the event (R21). Answers the time of the call, and the waits that the event would have
+-- completed but for a time-out.
+create or replace function wf.wf_event_gates(
+    p_event_type text, p_correlation_key text, p_payload_json jsonb,
+    p_workflow_instance_id bigint, p_gates bigint[], out at timestamptz, out timed_out bigint[]
+)
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
-    v_now timestamptz;
+    v_due bigint[];
 begin
     perform wf.wf_take_gates(p_gates, p_gates);
-    v_now := wf.wf_now();
-    perform wf.wf_apply_due(i.workflow_instance_id, v_now)
-       from wf.workflow_instance i
-      where i.workflow_instance_id = any (p_gates) and i.status = 'RUNNING';
-    return v_now;
+    at := wf.wf_now();
+    v_due := array(
+        select i.workflow_instance_id from wf.workflow_instance i
+         where i.workflow_instance_id = any (p_gates) and i.status = 'RUNNING'
+         order by i.workflow_instance_id);
+    timed_out := array(
+        select w.node_execution_id
+          from wf.wf_event_waits(p_event_type, p_correlation_key, p_payload_json,
+                                 p_workflow_instance_id) w
+         where w.workflow_instance_id = any (v_due));
+    perform wf.wf_apply_due(q.id, at) from unnest(v_due) with ordinality q(id, position)
+      order by q.position;
+    timed_out := array(
+        select q.id from unnest(timed_out) with ordinality q(id, position)
+         where not exists (select 1 from wf.event_wait w where w.node_execution_id = q.id)
+         order by q.position);
+end
+$$;
+
+-- Writes down that an event came too late for waits.
+create or replace function wf.wf_add_timeouts(
+    p_event_id bigint, p_timed_out bigint[], p_now timestamptz
+) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+    perform wf.wf_add_delivery(p_event_id, i.workflow_def_id, i.workflow_instance_id,
+                               e.node_execution_id, 'ignored', 'timeout', p_now)
+       from wf.node_execution e
+       join wf.workflow_instance i on i.workflow_instance_id = e.workflow_instance_id
+      where e.node_execution_id = any (p_timed_out);
 end
 $$;
 
@@ -457,9 +499,12 @@ create or replace function wf.wf_ingest_attempt(
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
-    v_now   timestamptz := wf.wf_event_gates(p_gates);
+    v_gates record;
+    v_now   timestamptz;
     v_id    bigint;
 begin
+    v_gates := wf.wf_event_gates(p_event_type, p_correlation_key, p_payload_json, null, p_gates);
+    v_now := v_gates.at;
     perform wf.wf_take_route(p_event_type, p_correlation_key);
     insert into wf.event as v (event_type, source, idempotency_key, correlation_key, payload_json,
                                occurred_at, ingested_at)
@@ -474,6 +519,7 @@ begin
         return query select v_id, true, 0, 0;
         return;
     end if;
+    perform wf.wf_add_timeouts(v_id, v_gates.timed_out, v_now);
     perform wf.wf_apply_event(v_id, null, p_gates, v_now);
     perform wf.wf_deliver_to_subscriptions(v_id, v_now);
     return query

@@ -160,7 +160,7 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
             select jsonb_agg((a.value - 'description') || jsonb_build_object(
                        'dispatch', wf.wf_graph_dispatch(a.value)) order by a.position)
               from jsonb_array_elements(p_spec -> 'actions') with ordinality a(value, position)),
-            '[]')))
+            '[]')), true)
 $$;
 
 create or replace function wf.wf_graph_dispatch(p_action jsonb) returns jsonb

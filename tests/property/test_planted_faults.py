@@ -76,6 +76,9 @@ BROKEN = [
     "if «b» == 1 { set a = 2 }",
     "if var.a «=» 1 { set a = 2 }",
     "if true { } «elif» true { }",
+    "if true { } else if «k»: true { }",
+    "sleep 5s «else» { set a = 1 }",
+    "action {k} = shop.note(n: 1) { retry 3 «wait» 5s max 1m }",
     "foreach x«» [1] { set a = 2 }",
     "switch var.a { case 1«:» { } }",
 ]
@@ -121,11 +124,20 @@ def generated(random: Random) -> list[Line]:
 def planted(random: Random) -> tuple[str, list[Span]]:
     """Returns a program with faults, and where they are."""
     lines = generated(random)
+    spoil(random, lines)
+    return read_marks(lines)
+
+
+def spoil(random: Random, lines: list[Line]) -> None:
+    """Exchanges some lines for broken ones."""
     places = [k for k, line in enumerate(lines) if line.text.strip() != "}"]
     for k in random.sample(places, min(len(places), random.randint(1, MOST_FAULTS))):
         kinds = BROKEN_HEADS if lines[k].is_head else BROKEN
         indent = len(lines[k].text) - len(lines[k].text.lstrip())
         lines[k].text = " " * indent + random.choice(kinds)
+
+
+def read_marks(lines: list[Line]) -> tuple[str, list[Span]]:
     marked = "workflow w {\n" + "\n".join(
         line.text.replace("{k}", f"key{k}") for k, line in enumerate(lines)
     )
@@ -144,3 +156,31 @@ def test_each_fault_is_found_once_and_in_its_place(seed: int) -> None:
     text, spans = planted(Random(seed))
     found = parse_text(text, "w.wf").diagnostics
     assert [d.span for d in found] == spans, (text, [d.message for d in found])
+
+
+@pytest.mark.parametrize("seed", range(RUNS))
+def test_a_body_left_open_is_one_more_fault_with_its_opener(seed: int) -> None:
+    random = Random(seed)
+    lines = generated(random)
+    opened: list[int] = []
+    bodies: list[tuple[int, int]] = []
+    for k, line in enumerate(lines):
+        if line.is_head:
+            opened.append(k)
+        elif line.text.strip() == "}":
+            bodies.append((opened.pop(), k))
+    if not bodies:
+        lines += [Line("  sequence {", is_head=True), Line("    sleep 5s"), Line("  }")]
+        bodies = [(len(lines) - 3, len(lines) - 1)]
+    opener, closer = random.choice(bodies)
+    lines[opener].text = lines[opener].text.replace("{k}", "key")
+    spoil(random, [line for k, line in enumerate(lines) if k not in (opener, closer)])
+    del lines[closer]
+    text, spans = read_marks(lines)
+    found = parse_text(text, "w.wf").diagnostics
+    unclosed = [d for d in found if d.code == "WF003"]
+    assert len(unclosed) == 1, (text, [d.message for d in found])
+    brace = text.split("\n")[: opener + 2]
+    place = sum(len(line) + 1 for line in brace[:-1]) + brace[-1].rindex("{")
+    assert [label.span.start for label in unclosed[0].labels] == [place], text
+    assert [d.span for d in found if d.code != "WF003"] == spans, text

@@ -263,6 +263,13 @@ OUTCOMES: dict[str, dict[str, str]] = {
         "workflow_name": "nothing: null empty long control unknown",
         "limit": "20004: null negative zero",
     },
+    "sp_purge_events": {
+        "limit": "20004: null negative zero",
+    },
+    "wf_repo_upsert_event_type": {
+        "event_type": "20004: null empty long control; fine: unknown",
+        "keep_for_seconds": "20004: null negative; fine: zero unknown",
+    },
     "sp_test_bed_run_workflow": {
         "workflow_name": "20003: null empty long control unknown",
         "context_json": "20003: null no_object deep large",
@@ -270,6 +277,19 @@ OUTCOMES: dict[str, dict[str, str]] = {
         "workflow_version": "20003: null negative zero",
     },
     "wf_repo_list_actions": {},
+    "wf_runtime_version": {},
+    "wf_require_runtime": {
+        "version": "20006: null; nothing: negative zero",
+    },
+    "wf_now": {},
+    "wf_execution_path": {
+        "execution_id": "nothing: null negative unknown",
+    },
+    "wf_mask_sensitive": {
+        "value": "nothing: null no_object deep large",
+        "pointers": "nothing: null no_object; database: deep large",
+        "part": "nothing: null empty long control unknown",
+    },
 }
 
 ROUTINES = {routine.name: routine for routine in load_contract().routines}

@@ -368,7 +368,12 @@ FILE_CHANGES = {
         ],
     ),
     "a renamed result column": (
-        ("returns table (purged_count integer)", "returns table (gone_count integer)"),
+        (
+            "p_limit integer default 1000\n) returns table (purged_count integer)\nlanguage plpgsql"
+            " security definer set search_path = pg_catalog, pg_temp\nset plan_cache",
+            "p_limit integer default 1000\n) returns table (gone_count integer)\nlanguage plpgsql"
+            " security definer set search_path = pg_catalog, pg_temp\nset plan_cache",
+        ),
         [
             "function sp_purge_instances: result column 1 must be purged_count integer,"
             " not gone_count integer"
@@ -398,11 +403,13 @@ FILE_CHANGES = {
                 "sp_delete_workflow_def",
                 "sp_pause_workflow_instance",
                 "sp_purge_bundles",
+                "sp_purge_events",
                 "sp_purge_instances",
                 "sp_release_affinity",
                 "sp_resume_workflow_instance",
                 "sp_retry_failed_node",
                 "sp_set_worker_state",
+                "wf_repo_upsert_event_type",
             )
         ],
     ),

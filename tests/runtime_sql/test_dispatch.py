@@ -315,3 +315,154 @@ def test_a_claim_that_counted_too_early_is_refused_under_repeatable_read(
             take(late, "w2", 10)
         late.execute("rollback")
         assert [t["action_name"] for t in take(late, "w2", 10)] == ["u.do"]
+
+
+# Rules together ----------------------------------------------------------------------------------
+
+
+def test_an_exclusive_action_with_a_cap_of_one_is_still_done_one_after_the_other(
+    connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    both = {"exclusive_worker": True, "max_per_worker": 1}
+    begin(connection, tmp_path, WIDE, t=both)
+
+    (task,) = take(connection, "w1", 10)
+    assert take(connection, "w1", 10) == []
+    assert len(take(connection, "w2", 10)) == 1
+    finish(connection, "w1", task)
+    assert len(take(connection, "w1", 10)) == 1
+
+
+def test_a_worker_at_its_cap_gets_an_exclusive_action_of_another_kind_and_then_nothing(
+    connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    begin(
+        connection,
+        tmp_path,
+        "workflow x { parallel { action a = t.do() action b = t.do() action c = u.do()"
+        " action d = u.do() } }",
+        t={"max_per_worker": 1},
+        u={"exclusive_worker": True},
+    )
+
+    tasks = take(connection, "w1", 10)
+
+    assert [t["node_key"] for t in tasks] == ["a", "c"]
+    assert take(connection, "w1", 10) == []
+    finish(connection, "w1", tasks[0])
+    assert take(connection, "w1", 10) == []  # the exclusive one is still in hand
+    finish(connection, "w1", tasks[1])
+    assert [t["node_key"] for t in take(connection, "w1", 10)] == ["b", "d"]
+
+
+@pytest.mark.parametrize("state", ["DRAINING", "STOPPING"])
+def test_a_task_that_is_pinned_to_a_drained_worker_waits_until_the_pin_is_released(
+    connection: psycopg.Connection[Any], tmp_path: Path, state: str
+) -> None:
+    instance = begin(connection, tmp_path, CHAIN, t=PINNED, u=PINNED)
+    (a,) = take(connection, "w1")
+    finish(connection, "w1", a)
+    connection.execute("select wf.sp_set_worker_state('w1', %s)", (state,))
+
+    assert [take(connection, "w1"), take(connection, "w2")] == [[], []]
+    assert connection.execute("select reason from wf.v_unclaimable").fetchall() == [("NOT_ACTIVE",)]
+    connection.execute("select wf.sp_release_affinity(%s, 'k')", (instance,))
+    assert [t["node_key"] for t in take(connection, "w2")] == ["b"]
+
+
+def test_a_pin_made_while_the_worker_drains_holds_when_it_is_active_again(
+    connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    begin(connection, tmp_path, CHAIN, t=PINNED, u=PINNED)
+    (a,) = take(connection, "w1")
+    connection.execute("select wf.sp_set_worker_state('w1', 'DRAINING')")
+    finish(connection, "w1", a)
+    assert [take(connection, "w1"), take(connection, "w2")] == [[], []]
+
+    connection.execute("select wf.sp_set_worker_state('w1', 'ACTIVE')")
+
+    assert take(connection, "w2") == []
+    assert [t["node_key"] for t in take(connection, "w1")] == ["b"]
+
+
+GROUPS = """
+    workflow groups {
+      parallel {
+        sequence { action a = t.do(key: "begun") action b = u.do(key: "begun") }
+        action c = u.do(key: "new") { priority 5 }
+        action d = u.do(key: "new")
+      }
+    }
+"""
+
+
+def test_priority_goes_before_the_continuation_of_a_group_and_that_before_age(
+    connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    group = {"affinity_key_field": "key", "prefer_continue_group": True}
+    begin(connection, tmp_path, GROUPS, t=group, u=group)
+    connection.execute(
+        "update wf.task set priority = 9 where action_id ="
+        " (select action_id from wf.workflow_action where action_name = 't.do')"
+    )
+    (a,) = take(connection, "w1")
+    finish(connection, "w1", a)
+
+    order = [take(connection, "w2")[0]["node_key"] for _ in range(3)]
+
+    assert order == ["c", "b", "d"]
+
+
+def test_priority_goes_before_the_preference_for_the_previous_worker(
+    connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    prefer = {"affinity_key_field": "key", "prefer_previous_worker": True}
+    begin(connection, tmp_path, GROUPS, t=prefer, u=prefer)
+    connection.execute(
+        "update wf.task set priority = 9 where action_id ="
+        " (select action_id from wf.workflow_action where action_name = 't.do')"
+    )
+    (a,) = take(connection, "w1")
+    finish(connection, "w1", a)
+
+    order = [take(connection, "w1")[0]["node_key"] for _ in range(3)]
+
+    assert order == ["c", "b", "d"]
+
+
+def test_a_cap_holds_for_pinned_tasks_too(
+    connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    begin(
+        connection,
+        tmp_path,
+        """
+        workflow pinned {
+          action a = t.do(key: "k")
+          parallel { action b = u.do(key: "k") action c = u.do(key: "k") }
+        }
+        """,
+        t=PINNED,
+        u=PINNED | {"max_per_worker": 1},
+    )
+    (a,) = take(connection, "w1")
+    finish(connection, "w1", a)
+
+    assert [t["node_key"] for t in take(connection, "w1", 10)] == ["b"]
+    assert [take(connection, "w1", 10), take(connection, "w2", 10)] == [[], []]
+
+
+def test_the_requested_capability_narrows_pinned_tasks_too(
+    connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    begin(connection, tmp_path, CHAIN, t=PINNED, u=PINNED)
+    (a,) = take(connection, "w1")
+    finish(connection, "w1", a)
+
+    def claim(capability: str) -> list[tuple[Any, ...]]:
+        return connection.execute(
+            "select node_key from wf.sp_worker_request_tasks('w1', %s, %s, 300, 5)",
+            (drive.TOKEN, capability),
+        ).fetchall()
+
+    assert [claim("t"), claim("u")] == [[], [("b",)]]

@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from tests.runtime_sql import drive
+from tests.runtime_sql.sessions import meet
 
 WAITING = """
     workflow delivery {
@@ -258,6 +259,240 @@ def test_a_signal_completes_the_wait_of_one_instance(
     assert row == (1,)
     assert drive.trace(connection, second)["status"] == "SUCCEEDED"
     assert drive.trace(connection, first)["status"] == "RUNNING"
+
+
+def signal(connection: psycopg.Connection[Any], key: str | None, instance: int | None) -> int:
+    row = connection.execute(
+        "select applied_count from wf.sp_signal_wait('courier.delivered', %s, %s, %s)",
+        (key, drive.json({"at": "now"}), instance),
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def test_a_signal_to_one_instance_is_not_taken_by_a_wait_of_another_that_opens_later(
+    connection: psycopg.Connection[Any], deployed: str
+) -> None:
+    later = drive.start(connection, deployed, {"order_id": "A1"})
+    task = drive.claim(connection)
+    waiting = to_the_wait(connection, {"order_id": "A1"})
+    assert signal(connection, "A1", waiting) == 1
+
+    drive.submit(connection, task or {}, 0)
+
+    waits = connection.execute("select workflow_instance_id from wf.event_wait").fetchall()
+    assert waits == [(later,)]
+
+
+def test_a_signal_before_the_wait_of_its_instance_is_taken_at_its_activation(
+    connection: psycopg.Connection[Any], deployed: str
+) -> None:
+    instance = drive.start(connection, deployed, {"order_id": "A1"})
+    task = drive.claim(connection)
+    assert signal(connection, "A1", instance) == 0
+
+    drive.submit(connection, task or {}, 0)
+
+    assert (drive.claim(connection) or {})["node_key"] == "confirm"
+
+
+# Outcomes ----------------------------------------------------------------------------------------
+
+TIMED = """
+    workflow delivery {
+      wait_event delivered on "courier.delivered" { correlate "A1"  timeout 10s { sequence { } } }
+      action confirm = t.do()
+    }
+"""
+
+
+def outcomes(connection: psycopg.Connection[Any]) -> list[tuple[Any, ...]]:
+    """The delivery rows: instance, key of the wait, outcome, reason."""
+    return connection.execute(
+        "select d.workflow_instance_id, n.node_key, d.outcome, d.reason"
+        "  from wf.event_delivery d"
+        "  left join wf.node_execution e on e.node_execution_id = d.node_execution_id"
+        "  left join wf.workflow_node n on n.node_id = e.node_id"
+        " order by d.event_id, d.delivery_no"
+    ).fetchall()
+
+
+def move_clock(connection: psycopg.Connection[Any], seconds: int) -> None:
+    connection.execute(
+        "update wf.wf_setting set value = (wf.wf_now() + %s * interval '1 s')::text"
+        " where name = 'now'",
+        (seconds,),
+    )
+
+
+def test_an_event_that_loses_against_a_time_out_leaves_an_ignored_delivery(
+    connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    drive.deploy(connection, drive.compile_text(tmp_path, TIMED))
+    drive.stop_clock(connection)
+    instance = drive.start(connection, "delivery", {})
+    move_clock(connection, 10)
+
+    assert send(connection, "A1") == (False, 0, 1)
+
+    assert outcomes(connection) == [(instance, "delivered", "ignored", "timeout")]
+    assert (drive.claim(connection) or {})["node_key"] == "confirm"
+
+
+def test_a_signal_that_loses_against_a_time_out_leaves_an_ignored_delivery(
+    connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    drive.deploy(connection, drive.compile_text(tmp_path, TIMED))
+    drive.stop_clock(connection)
+    instance = drive.start(connection, "delivery", {})
+    move_clock(connection, 10)
+
+    assert signal(connection, "A1", instance) == 0
+
+    assert outcomes(connection) == [(instance, "delivered", "ignored", "timeout")]
+
+
+def test_a_duplicate_is_counted_and_leaves_no_delivery(
+    connection: psycopg.Connection[Any], deployed: str
+) -> None:
+    instance = to_the_wait(connection, {"order_id": "A1"})
+    send(connection, "A1")
+
+    assert [send(connection, "A1"), send(connection, "A1")] == [(True, 0, 0), (True, 0, 0)]
+
+    assert outcomes(connection) == [(instance, "delivered", "applied", None)]
+    assert connection.execute("select duplicate_count from wf.event").fetchone() == (2,)
+
+
+def test_one_event_tells_each_outcome_apart(
+    connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    drive.deploy(
+        connection,
+        drive.compile_text(
+            tmp_path,
+            """
+            workflow starts {
+              input { n: int }
+              on event "courier.delivered" start { input { n = event.payload.n } }
+            }
+            """,
+        ),
+    )
+    drive.deploy(connection, drive.compile_text(tmp_path, WAITING))
+    first = to_the_wait(connection, {"order_id": "A1"})
+    second = to_the_wait(connection, {"order_id": "A1"})
+
+    assert send(connection, "A1", payload={"at": "noon", "n": "no number"}) == (False, 2, 1)
+
+    assert outcomes(connection) == [
+        (first, "delivered", "applied", None),
+        (second, "delivered", "applied", None),
+        (None, None, "ignored", "input n: must be an integer, not string"),
+    ]
+
+
+# How long events are kept (R33) -------------------------------------------------------------------
+
+DAY = 86_400
+
+
+def purge(connection: psycopg.Connection[Any], limit: int = 1000) -> int:
+    row = connection.execute("select purged_count from wf.sp_purge_events(%s)", (limit,)).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def keep(connection: psycopg.Connection[Any], seconds: int | None) -> None:
+    connection.execute("select wf.wf_repo_upsert_event_type('courier.delivered', %s)", (seconds,))
+
+
+@pytest.mark.parametrize(("days", "taken"), [(29, True), (30, False)])
+def test_an_event_is_kept_for_a_wait_for_thirty_days(
+    connection: psycopg.Connection[Any], deployed: str, days: int, taken: bool
+) -> None:
+    drive.stop_clock(connection)
+    drive.start(connection, deployed, {"order_id": "A1"})
+    send(connection, "A1")
+    move_clock(connection, days * DAY)
+
+    drive.submit(connection, drive.claim(connection) or {}, 0)
+
+    assert (drive.claim(connection) is not None) is taken
+
+
+@pytest.mark.parametrize(("seconds", "taken"), [(0, False), (61, True), (60, False)])
+def test_a_type_says_for_how_long_its_events_are_kept(
+    connection: psycopg.Connection[Any], deployed: str, seconds: int, taken: bool
+) -> None:
+    keep(connection, 5)
+    keep(connection, seconds)
+    drive.stop_clock(connection)
+    drive.start(connection, deployed, {"order_id": "A1"})
+    send(connection, "A1")
+    move_clock(connection, 60)
+
+    drive.submit(connection, drive.claim(connection) or {}, 0)
+
+    assert (drive.claim(connection) is not None) is taken
+
+
+def test_an_event_that_waits_when_it_comes_needs_not_be_kept(
+    connection: psycopg.Connection[Any], deployed: str
+) -> None:
+    keep(connection, 0)
+    to_the_wait(connection, {"order_id": "A1"})
+
+    assert send(connection, "A1") == (False, 1, 0)
+
+
+def test_purging_removes_events_whose_time_is_over_a_few_at_a_time(
+    connection: psycopg.Connection[Any], deployed: str
+) -> None:
+    drive.stop_clock(connection)
+    for n in range(3):
+        send(connection, "A1", f"old{n}")
+    move_clock(connection, 30 * DAY)
+    send(connection, "A1", "new")
+
+    assert [purge(connection, 2), purge(connection, 2), purge(connection, 2)] == [2, 1, 0]
+
+    assert connection.execute("select idempotency_key from wf.event").fetchall() == [("new",)]
+    assert connection.execute("select count(*) from wf.event_delivery").fetchone() == (1,)
+
+
+def test_an_event_stays_as_long_as_an_instance_that_took_it(
+    connection: psycopg.Connection[Any], deployed: str
+) -> None:
+    drive.stop_clock(connection)
+    instance = to_the_wait(connection, {"order_id": "A1"})
+    send(connection, "A1")
+    move_clock(connection, 31 * DAY)
+    assert purge(connection) == 0
+    connection.execute("select wf.sp_cancel_workflow_instance(%s)", (instance,))
+    move_clock(connection, 1)
+    connection.execute("select wf.sp_purge_instances(wf.wf_now())")
+
+    assert purge(connection) == 1
+
+
+def test_an_event_that_is_being_removed_is_not_taken(
+    connection: psycopg.Connection[Any], pg_url: str, deployed: str
+) -> None:
+    drive.stop_clock(connection)
+    drive.start(connection, deployed, {"order_id": "A1"})
+    task = drive.claim(connection) or {}
+    send(connection, "A1")
+
+    def remove() -> int:
+        move_clock(connection, 30 * DAY)
+        return purge(connection)
+
+    with drive.connect(pg_url) as other, drive.connect(pg_url) as observer:
+        removed, _ = meet(connection, remove, other, lambda: drive.submit(other, task, 0), observer)
+
+        assert removed == 1
+        assert drive.claim(other) is None
 
 
 # Subscriptions (S8.2) ----------------------------------------------------------------------------

@@ -156,6 +156,53 @@ def test_an_instance_that_runs_goes_on_after_the_upgrade(old_url: str) -> None:
     assert faults(old_url) == ()
 
 
+def fail_at(connection: psycopg.Connection[Any], node_key: str) -> int:
+    """Runs the old workflow up to a failure of this ACTION; answers the instance."""
+    deploy_old(connection)
+    connection.execute(
+        "select wf.sp_register_worker(%s, %s, array['*'])", (drive.WORKER, drive.TOKEN)
+    )
+    instance = drive.start(connection, "w", {})
+    while (task := drive.claim(connection)) is not None:
+        drive.submit(connection, task, -1 if task["node_key"] == node_key else 0)
+    return instance
+
+
+def test_an_instance_that_failed_before_the_upgrade_is_retried_after_it(old_url: str) -> None:
+    with psycopg.connect(old_url, autocommit=True) as connection:
+        instance = fail_at(connection, "d")
+    upgrade(old_url)
+    with drive.connect(old_url) as connection:
+        row = connection.execute(
+            "select * from wf.sp_retry_failed_node(%s)", (instance,)
+        ).fetchone()
+        assert row == ("RUNNING", 1)
+        task = drive.claim(connection)
+        assert task is not None
+        assert (task["node_key"], task["attempt_no"]) == ("d", 2)
+        assert task["input_json"] == {"sum": 1, "text": "n is 0"}
+        drive.submit(connection, task, 0)
+        drive.drain(connection, drive.Scripted())
+        document = drive.trace(connection, instance)
+    assert document["status"] == "SUCCEEDED"
+    assert faults(old_url) == ()
+
+
+def test_a_join_that_failed_before_the_upgrade_is_not_retried(old_url: str) -> None:
+    """Version 1 did not keep what a failed PARALLEL had counted."""
+    with psycopg.connect(old_url, autocommit=True) as connection:
+        instance = fail_at(connection, "b")
+    upgrade(old_url)
+    with drive.connect(old_url) as connection:
+        before = drive.trace(connection, instance)
+        with pytest.raises(
+            psycopg.Error, match="the state of w/parallel_1 was not kept"
+        ) as refused:
+            connection.execute("select wf.sp_retry_failed_node(%s)", (instance,))
+        assert refused.value.diag.message_detail == "20003"
+        assert drive.trace(connection, instance) == before
+
+
 def deploy_old(connection: psycopg.Connection[Any]) -> None:
     """Runs the deploy script that version 1 wrote of a workflow `w`, which has five ACTIONs."""
     connection.execute((VERSIONS / "1.deploy.sql").read_bytes())

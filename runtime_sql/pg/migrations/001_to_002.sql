@@ -126,3 +126,7 @@ create table wf.test_bed_task_log (
     constraint fk_test_bed_task_log_run foreign key (test_bed_run_id)
         references wf.test_bed_run on delete cascade
 );
+
+-- Signals to one instance, and how long events are kept.
+alter table wf.event add column workflow_instance_id bigint;
+create index ix_event_ingested on wf.event (ingested_at);

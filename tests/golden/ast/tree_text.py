@@ -4,10 +4,10 @@
       name: Name 1:10-1:15 text='words'
 
 A line has the field's name, the class, the span as `line:column-line:column` (from 1, the end is
-behind the last sign), then every field that holds a plain value; nodes below come on lines of their
-own, and so do the texts between the placeholders of a string. Spans other than the node's own
-stand among the values, as `name_span=2:3-2:6`. Empty tuples and
-fields that are None are left out. Nothing here recurses.
+behind the last sign), then every field that holds a plain value. Nodes below come on lines of their
+own, and so do the texts between the placeholders of a string. Spans other than the node's own stand
+among the values, as `name_span=2:3-2:6`. Empty tuples and fields that are None are left out.
+Nothing here recurses.
 """
 
 from __future__ import annotations

@@ -209,6 +209,14 @@ def test_content_is_hashed(compiled: Compiled) -> None:
     assert one.content_hash() != other.content_hash()
 
 
+def test_an_integer_and_a_decimal_of_one_value_make_two_programs() -> None:
+    whole, tenths = (
+        compile_text(f"workflow w {{ output {{ a = {number} }} }}\n", "w.wf").specs[0]
+        for number in ("1", "1.0")
+    )
+    assert whole.content_hash() != tenths.content_hash()
+
+
 def test_source_map_has_line_and_column_of_every_node(compiled: Compiled) -> None:
     spec = compiled("workflow w {\n  if true {\n    set y = 1\n  }\n}")
     assert spec.source_map is not None

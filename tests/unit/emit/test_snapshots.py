@@ -19,6 +19,7 @@ from tests.unit.emit.small_specs import AWKWARD_TEXTS, NODE_TYPES, awkward
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "sql"
 EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("*/*.wf"))
+PROGRAMS = sorted((GOLDEN.parent / "spec" / "programs").glob("*.wf"))
 EMITTERS = {"pg": pg.emit, "mssql": mssql.emit}
 
 
@@ -54,6 +55,13 @@ def test_awkward_texts(dialect: str, sql_file: SnapshotAssertion) -> None:
 def test_example(path: Path, dialect: str, sql_file: SnapshotAssertion) -> None:
     [graph] = compile_file(path).specs
     assert EMITTERS[dialect](graph) == sql_file
+
+
+@pytest.mark.parametrize("dialect", EMITTERS)
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
+def test_good_program(path: Path, dialect: str, sql_file: SnapshotAssertion) -> None:
+    scripts = [EMITTERS[dialect](graph) for graph in compile_file(path).specs]
+    assert "".join(scripts) == sql_file
 
 
 def test_there_are_examples_to_compare() -> None:

@@ -1,5 +1,5 @@
 -- workflow: one_action
--- content: 490fa07f8b113110557db2f63d19835b2463a3acf2d405e43f8d8106b2bedc0c
+-- content: 5c0187214719143692fe83da3886384b76c4b28b8a69c9190bc44ebc730f7a9b
 -- dialect: mssql
 -- spec_format: 1
 
@@ -34,7 +34,7 @@ if xact_state() <> 1 throw 70003, N'the deploy failed before this batch', 1;
 insert into wf.workflow_version (workflow_def_id, content_hash, spec_format, outputs_json)
 select d.workflow_def_id, r.content_hash, r.spec_format, r.outputs_json
 from (values
-  (N'490fa07f8b113110557db2f63d19835b2463a3acf2d405e43f8d8106b2bedc0c', 1, N'[{"order":0,"name":"reserved","program":[["var","reserved","one_action",[]]]}]')
+  (N'5c0187214719143692fe83da3886384b76c4b28b8a69c9190bc44ebc730f7a9b', 1, N'[{"order":0,"name":"reserved","program":[["var","reserved","one_action",[]]]}]')
 ) as r(content_hash, spec_format, outputs_json)
 join wf.workflow_def as d on d.name = N'one_action'
 where not exists(select 1 from wf.workflow_version as x where x.workflow_def_id = d.workflow_def_id and x.content_hash = r.content_hash);
@@ -70,7 +70,7 @@ from (values
   (N'stock.reserve', N'5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', N'stock', 2, 1, null, 0, 0, 0, null, null, 5)
 ) as r(action_name, revision, capability, max_per_worker, exclusive_worker, affinity_key_field, prefer_previous_worker, prefer_continue_group, require_previous_worker, max_concurrent, rate_per_minute, max_deliveries)
 join wf.workflow_def as d on d.name = N'one_action'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'490fa07f8b113110557db2f63d19835b2463a3acf2d405e43f8d8106b2bedc0c'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'5c0187214719143692fe83da3886384b76c4b28b8a69c9190bc44ebc730f7a9b'
 where v.published_at is null;
 GO
 
@@ -82,7 +82,7 @@ from (values
   (0, null, N'root', null, N'string', 1, 0, N'["a","b"]')
 ) as r(type_id, parent_type_id, path_kind, name, base_type, is_required, is_nullable, enum_json)
 join wf.workflow_def as d on d.name = N'one_action'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'490fa07f8b113110557db2f63d19835b2463a3acf2d405e43f8d8106b2bedc0c'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'5c0187214719143692fe83da3886384b76c4b28b8a69c9190bc44ebc730f7a9b'
 where v.published_at is null;
 GO
 
@@ -95,7 +95,7 @@ from (values
   (N'reserve', N'ACTION', 0, N'stock.reserve', N'5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', N'{"priority":5,"lease_ms":60000}')
 ) as r(node_key, node_type, is_generated, action_name, action_revision, attributes_json)
 join wf.workflow_def as d on d.name = N'one_action'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'490fa07f8b113110557db2f63d19835b2463a3acf2d405e43f8d8106b2bedc0c'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'5c0187214719143692fe83da3886384b76c4b28b8a69c9190bc44ebc730f7a9b'
 where v.published_at is null;
 GO
 
@@ -107,7 +107,7 @@ from (values
   (N'one_action', N'reserve', N'SEQUENCE', 0, null)
 ) as r(parent_key, child_key, branch_kind, child_order, case_value)
 join wf.workflow_def as d on d.name = N'one_action'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'490fa07f8b113110557db2f63d19835b2463a3acf2d405e43f8d8106b2bedc0c'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'5c0187214719143692fe83da3886384b76c4b28b8a69c9190bc44ebc730f7a9b'
 where v.published_at is null;
 GO
 
@@ -119,7 +119,7 @@ from (values
   (N'reserve', N'{"id":"${ctx.instance_id}"}')
 ) as r(node_key, template_json)
 join wf.workflow_def as d on d.name = N'one_action'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'490fa07f8b113110557db2f63d19835b2463a3acf2d405e43f8d8106b2bedc0c'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'5c0187214719143692fe83da3886384b76c4b28b8a69c9190bc44ebc730f7a9b'
 where v.published_at is null;
 GO
 
@@ -131,7 +131,7 @@ from (values
   (N'reserve', N'/n', N'[["lit",1],["lit",2],["add"]]')
 ) as r(node_key, pointer, program_json)
 join wf.workflow_def as d on d.name = N'one_action'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'490fa07f8b113110557db2f63d19835b2463a3acf2d405e43f8d8106b2bedc0c'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'5c0187214719143692fe83da3886384b76c4b28b8a69c9190bc44ebc730f7a9b'
 where v.published_at is null;
 GO
 
@@ -143,7 +143,7 @@ from (values
   (N'reserve', 0, N'var', N'reserved', N'one_action', N'[["out",["quantity"]]]')
 ) as r(node_key, binding_order, binding_kind, name, owner_key, program_json)
 join wf.workflow_def as d on d.name = N'one_action'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'490fa07f8b113110557db2f63d19835b2463a3acf2d405e43f8d8106b2bedc0c'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'5c0187214719143692fe83da3886384b76c4b28b8a69c9190bc44ebc730f7a9b'
 where v.published_at is null;
 GO
 
@@ -156,14 +156,14 @@ from (values
   (N'one_action', 0, N'reserved', N'var', null, 0, N'[["lit",1.50]]')
 ) as r(owner_key, variable_order, name, variable_kind, type_id, is_required, program_json)
 join wf.workflow_def as d on d.name = N'one_action'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'490fa07f8b113110557db2f63d19835b2463a3acf2d405e43f8d8106b2bedc0c'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = N'5c0187214719143692fe83da3886384b76c4b28b8a69c9190bc44ebc730f7a9b'
 where v.published_at is null;
 GO
 
 if xact_state() <> 1 throw 70003, N'the deploy failed before this batch', 1;
 
 declare @v_name nvarchar(120) = N'one_action';
-declare @v_content_hash nvarchar(64) = N'490fa07f8b113110557db2f63d19835b2463a3acf2d405e43f8d8106b2bedc0c';
+declare @v_content_hash nvarchar(64) = N'5c0187214719143692fe83da3886384b76c4b28b8a69c9190bc44ebc730f7a9b';
 declare @v_source_map nvarchar(max) = N'{"file":"one_action.wf","nodes":{"one_action":[1,3],"reserve":[2,3]}}';
 declare @v_description nvarchar(max) = N'reserves what was ordered';
 exec wf.wf_set_version_notes @name = @v_name, @content_hash = @v_content_hash,

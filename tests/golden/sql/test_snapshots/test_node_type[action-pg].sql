@@ -1,5 +1,5 @@
 -- workflow: one_action
--- content: 490fa07f8b113110557db2f63d19835b2463a3acf2d405e43f8d8106b2bedc0c
+-- content: 5c0187214719143692fe83da3886384b76c4b28b8a69c9190bc44ebc730f7a9b
 -- dialect: postgresql
 -- spec_format: 1
 
@@ -19,7 +19,7 @@ on conflict(name) do nothing;
 insert into wf.workflow_version (workflow_def_id, content_hash, spec_format, outputs_json)
 select d.workflow_def_id, r.content_hash, cast(r.spec_format as int), cast(r.outputs_json as jsonb)
 from (values
-  ('490fa07f8b113110557db2f63d19835b2463a3acf2d405e43f8d8106b2bedc0c', 1, '[{"order":0,"name":"reserved","program":[["var","reserved","one_action",[]]]}]')
+  ('5c0187214719143692fe83da3886384b76c4b28b8a69c9190bc44ebc730f7a9b', 1, '[{"order":0,"name":"reserved","program":[["var","reserved","one_action",[]]]}]')
 ) as r(content_hash, spec_format, outputs_json)
 join wf.workflow_def as d on d.name = 'one_action'
 on conflict(workflow_def_id, content_hash) do nothing;
@@ -46,7 +46,7 @@ from (values
   ('stock.reserve', '5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', 'stock', 2, true, null, false, false, false, null, null, 5)
 ) as r(action_name, revision, capability, max_per_worker, exclusive_worker, affinity_key_field, prefer_previous_worker, prefer_continue_group, require_previous_worker, max_concurrent, rate_per_minute, max_deliveries)
 join wf.workflow_def as d on d.name = 'one_action'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '490fa07f8b113110557db2f63d19835b2463a3acf2d405e43f8d8106b2bedc0c'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '5c0187214719143692fe83da3886384b76c4b28b8a69c9190bc44ebc730f7a9b'
 where v.published_at is null;
 
 insert into wf.data_type (workflow_version_id, type_id, parent_type_id, path_kind, name, base_type, is_required, is_nullable, enum_json)
@@ -55,7 +55,7 @@ from (values
   (0, null, 'root', null, 'string', true, false, '["a","b"]')
 ) as r(type_id, parent_type_id, path_kind, name, base_type, is_required, is_nullable, enum_json)
 join wf.workflow_def as d on d.name = 'one_action'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '490fa07f8b113110557db2f63d19835b2463a3acf2d405e43f8d8106b2bedc0c'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '5c0187214719143692fe83da3886384b76c4b28b8a69c9190bc44ebc730f7a9b'
 where v.published_at is null;
 
 insert into wf.workflow_node (workflow_version_id, node_key, node_type, is_generated, action_name, action_revision, attributes_json)
@@ -65,7 +65,7 @@ from (values
   ('reserve', 'ACTION', false, 'stock.reserve', '5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f5f', '{"priority":5,"lease_ms":60000}')
 ) as r(node_key, node_type, is_generated, action_name, action_revision, attributes_json)
 join wf.workflow_def as d on d.name = 'one_action'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '490fa07f8b113110557db2f63d19835b2463a3acf2d405e43f8d8106b2bedc0c'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '5c0187214719143692fe83da3886384b76c4b28b8a69c9190bc44ebc730f7a9b'
 where v.published_at is null;
 
 insert into wf.workflow_edge (workflow_version_id, parent_key, child_key, branch_kind, child_order, case_value)
@@ -74,7 +74,7 @@ from (values
   ('one_action', 'reserve', 'SEQUENCE', 0, null)
 ) as r(parent_key, child_key, branch_kind, child_order, case_value)
 join wf.workflow_def as d on d.name = 'one_action'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '490fa07f8b113110557db2f63d19835b2463a3acf2d405e43f8d8106b2bedc0c'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '5c0187214719143692fe83da3886384b76c4b28b8a69c9190bc44ebc730f7a9b'
 where v.published_at is null;
 
 insert into wf.workflow_input_template (workflow_version_id, node_key, template_json)
@@ -83,7 +83,7 @@ from (values
   ('reserve', '{"id":"${ctx.instance_id}"}')
 ) as r(node_key, template_json)
 join wf.workflow_def as d on d.name = 'one_action'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '490fa07f8b113110557db2f63d19835b2463a3acf2d405e43f8d8106b2bedc0c'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '5c0187214719143692fe83da3886384b76c4b28b8a69c9190bc44ebc730f7a9b'
 where v.published_at is null;
 
 insert into wf.workflow_input_binding (workflow_version_id, node_key, pointer, program_json)
@@ -92,7 +92,7 @@ from (values
   ('reserve', '/n', '[["lit",1],["lit",2],["add"]]')
 ) as r(node_key, pointer, program_json)
 join wf.workflow_def as d on d.name = 'one_action'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '490fa07f8b113110557db2f63d19835b2463a3acf2d405e43f8d8106b2bedc0c'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '5c0187214719143692fe83da3886384b76c4b28b8a69c9190bc44ebc730f7a9b'
 where v.published_at is null;
 
 insert into wf.variable_output_binding (workflow_version_id, node_key, binding_order, binding_kind, name, owner_key, program_json)
@@ -101,7 +101,7 @@ from (values
   ('reserve', 0, 'var', 'reserved', 'one_action', '[["out",["quantity"]]]')
 ) as r(node_key, binding_order, binding_kind, name, owner_key, program_json)
 join wf.workflow_def as d on d.name = 'one_action'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '490fa07f8b113110557db2f63d19835b2463a3acf2d405e43f8d8106b2bedc0c'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '5c0187214719143692fe83da3886384b76c4b28b8a69c9190bc44ebc730f7a9b'
 where v.published_at is null;
 
 insert into wf.node_scope_default (workflow_version_id, owner_key, variable_order, name, variable_kind, type_id, is_required, program_json)
@@ -111,12 +111,12 @@ from (values
   ('one_action', 0, 'reserved', 'var', null, false, '[["lit",1.50]]')
 ) as r(owner_key, variable_order, name, variable_kind, type_id, is_required, program_json)
 join wf.workflow_def as d on d.name = 'one_action'
-join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '490fa07f8b113110557db2f63d19835b2463a3acf2d405e43f8d8106b2bedc0c'
+join wf.workflow_version as v on v.workflow_def_id = d.workflow_def_id and v.content_hash = '5c0187214719143692fe83da3886384b76c4b28b8a69c9190bc44ebc730f7a9b'
 where v.published_at is null;
 
-select wf.wf_set_version_notes(p_name => 'one_action', p_content_hash => '490fa07f8b113110557db2f63d19835b2463a3acf2d405e43f8d8106b2bedc0c', p_source_map => cast('{"file":"one_action.wf","nodes":{"one_action":[1,3],"reserve":[2,3]}}' as jsonb), p_description => 'reserves what was ordered');
+select wf.wf_set_version_notes(p_name => 'one_action', p_content_hash => '5c0187214719143692fe83da3886384b76c4b28b8a69c9190bc44ebc730f7a9b', p_source_map => cast('{"file":"one_action.wf","nodes":{"one_action":[1,3],"reserve":[2,3]}}' as jsonb), p_description => 'reserves what was ordered');
 
 select p.workflow_version_id, p.version_no, p.was_new
-from wf.wf_publish_workflow_version(p_name => 'one_action', p_content_hash => '490fa07f8b113110557db2f63d19835b2463a3acf2d405e43f8d8106b2bedc0c', p_activate => true, p_update_actions => false) as p;
+from wf.wf_publish_workflow_version(p_name => 'one_action', p_content_hash => '5c0187214719143692fe83da3886384b76c4b28b8a69c9190bc44ebc730f7a9b', p_activate => true, p_update_actions => false) as p;
 
 commit;

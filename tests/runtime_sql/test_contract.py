@@ -97,7 +97,8 @@ def test_every_listed_routine_is_called_by_a_test(contract: Contract) -> None:
         for routine in contract.routines
         if not re.search(
             rf"(?<!function )(?<!procedure )\bwf\.{routine.name}\("
-            rf"|\bcall\(\w+, \"{routine.name}\"",
+            rf"|\bcall\(\w+, \"{routine.name}\""
+            rf"|\.answer\(\s*\"{routine.name}\"",
             text,
         )
     ]

@@ -715,10 +715,13 @@ def test_the_input_of_an_action_is_its_template_with_the_bindings(database: Grap
             "/fixed/x": [["lit", "$${"]],
         },
     )
-    call = "wf_build_input_json_for_action"
-    assert database.answer(call, execution_id=action) == {"fixed": {"x": "$${"}, "list": [1, 42]}
+
+    def answer() -> Any:
+        return database.answer("wf_build_input_json_for_action", execution_id=action)
+
+    assert answer() == {"fixed": {"x": "$${"}, "list": [1, 42]}
     database.rows("delete from wf.scope_variable")
-    assert database.answer(call, execution_id=action) == (10001, "var.n is not there")
+    assert answer() == (10001, "var.n is not there")
 
 
 def test_a_placeholder_that_is_none_is_an_error_of_the_whole_template(

@@ -213,7 +213,7 @@ def sha256_hex(value: JsonValue) -> str:
 
 
 def exact_sha256_hex(value: JsonValue) -> str:
-    """Does so over canonical JSON that keeps zeros at the end: `1` and `1.0` are two values (R6)."""
+    """Does so over canonical JSON that keeps the zeros of numbers: `1` is not `1.0` (R6)."""
     import hashlib
 
     text = _write(value, ascii_only=True, canonical=True, sort_keys=True, indent=None, exact=True)

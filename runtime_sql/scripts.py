@@ -89,6 +89,7 @@ SCRIPTS: dict[Dialect, tuple[str, ...]] = {
         "wf_retries.sql",
         "wf_timers.sql",
         "wf_retry_failed_node.sql",
+        "wf_event_retention.sql",
         "wf_event_plane.sql",
         "wf_instances.sql",
         "wf_execution_scope.sql",

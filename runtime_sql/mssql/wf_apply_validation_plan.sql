@@ -42,7 +42,7 @@ begin
                <> N'object'
            or (select count(*) from openjson(@plan_json) as m) <> 1
             throw 70004, N'a plan is {"variables": {name: value}} and nothing else', 1;
-        set @v_hash = wf.wf_json_sha256(@plan_json);
+        set @v_hash = wf.wf_json_sha256(@plan_json, 0);
         -- The gate is exclusive: no other call can insert the row meanwhile.
         if not exists (select 1 from wf.validation_plan as p
                         where p.workflow_instance_id = @workflow_instance_id

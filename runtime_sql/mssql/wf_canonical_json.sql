@@ -4,7 +4,8 @@
 -- The text is ASCII: no blanks, every other character as \uXXXX (lower case, two of them above
 -- U+FFFF), the two-character escapes only for " \ \b \f \n \r \t. The keys of an object are sorted
 -- by the bytes of their escaped form, quotes included. Numbers are plain decimals without trailing
--- zeros of a fraction. compiler/json_values.py (`canonical`) writes the same. Pure, never raises.
+-- zeros of a fraction; these stay where 1 and 1.0 must not be one text (@is_exact).
+-- compiler/json_values.py (`canonical`) writes the same. Pure, never raises.
 
 set quoted_identifier, ansi_nulls, ansi_padding, ansi_warnings, arithabort,
     concat_null_yields_null on;
@@ -43,7 +44,8 @@ GO
 
 -- The canonical JSON of a value; null (SQL) for null. The value is taken apart level by level, then
 -- put together from the deepest level up: no step works on one value at a time.
-create or alter function wf.wf_canonical_json(@value nvarchar(max)) returns nvarchar(max)
+create or alter function wf.wf_canonical_json(@value nvarchar(max), @is_exact bit = 0)
+returns nvarchar(max)
 as
 begin
     declare @v_level_no int = 0;
@@ -62,7 +64,9 @@ begin
 
     insert into @v_part (level_no, parent_id, place, lead, type, raw, written)
     select 0, 0, 0, N'', e.type, case when e.type in (4, 5) then e.value end,
-           case e.type when 2 then wf.wf_number_key(e.value) when 4 then N'[]' when 5 then N'{}'
+           case e.type when 2 then case @is_exact when 1 then wf.wf_number_text(e.value)
+                                                  else wf.wf_number_key(e.value) end
+                       when 4 then N'[]' when 5 then N'{}'
                        else wf.wf_ascii_json(wf.wf_json_text(e.value, e.type)) end
       from openjson(N'[' + @value + N']') as e;
     while @v_row_count > 0
@@ -74,7 +78,9 @@ begin
                case p.type when 5 then wf.wf_ascii_json(wf.wf_json_quote(e.[key])) + N':'
                            else N'' end,
                e.type, case when e.type in (4, 5) then e.value end,
-               case e.type when 2 then wf.wf_number_key(e.value) when 4 then N'[]' when 5 then N'{}'
+               case e.type when 2 then case @is_exact when 1 then wf.wf_number_text(e.value)
+                                                  else wf.wf_number_key(e.value) end
+                       when 4 then N'[]' when 5 then N'{}'
                            else wf.wf_ascii_json(wf.wf_json_text(e.value, e.type)) end
           from @v_part as p
          cross apply openjson(p.raw) as e
@@ -109,9 +115,10 @@ end;
 GO
 
 -- SHA-256 of the canonical JSON of a value, as 64 lower-case hex digits.
-create or alter function wf.wf_json_sha256(@value nvarchar(max)) returns varchar(64)
+create or alter function wf.wf_json_sha256(@value nvarchar(max), @is_exact bit = 0)
+returns varchar(64)
 as
 begin
-    return wf.wf_sha256_hex(cast(wf.wf_canonical_json(@value) as varchar(max)));
+    return wf.wf_sha256_hex(cast(wf.wf_canonical_json(@value, @is_exact) as varchar(max)));
 end;
 GO

@@ -114,6 +114,9 @@ begin
          where v.event_type = @v_event_type
            and (@v_key is null or v.correlation_key = @v_key)
            and v.event_id > @v_after_id
+           and coalesce(v.workflow_instance_id, @v_instance_id) = @v_instance_id
+           and datediff_big(millisecond, v.ingested_at, (select c.now from #call as c))
+               < wf.wf_event_keep_for(v.event_type)
            and wf.wf_event_fits_version(@v_version_id, v.event_type, v.payload_json) = 1
            and not exists (select 1 from wf.event_delivery as d
                             where d.workflow_instance_id = @v_instance_id
@@ -640,7 +643,7 @@ begin
         exec wf.wf_insert_event @event_type = @event_type, @source = N'wf.sp_signal_wait',
             @idempotency_key = null, @payload_json = @v_payload_json,
             @correlation_key = @correlation_key, @occurred_at = null,
-            @event_id = @v_event_id output;
+            @workflow_instance_id = @workflow_instance_id, @event_id = @v_event_id output;
         -- What waits now, of the instances whose gates were taken.
         delete from #wait;
         exec wf.wf_event_waits @event_type = @event_type, @correlation_key = @correlation_key,
@@ -792,7 +795,7 @@ begin
     exec wf.wf_insert_event @event_type = @event_type, @source = @source,
         @idempotency_key = @idempotency_key, @payload_json = @payload_json,
         @correlation_key = @correlation_key, @occurred_at = @occurred_at,
-        @event_id = @event_id output;
+        @workflow_instance_id = null, @event_id = @event_id output;
     if @event_id is null
     begin
         set @duplicate = 1;
@@ -810,7 +813,8 @@ end;
 GO
 
 -- Inserts an event; @event_id null: its source has used the key before. That is no failure, so
--- nothing here may doom the transaction. @idempotency_key null: a new one. Reads #call (now).
+-- nothing here may doom the transaction. @idempotency_key null: a new one. @workflow_instance_id: the
+-- only instance that may take it, null for any. Reads #call (now).
 create or alter procedure wf.wf_insert_event
     @event_type nvarchar(200),
     @source nvarchar(200),
@@ -818,6 +822,7 @@ create or alter procedure wf.wf_insert_event
     @payload_json nvarchar(max),
     @correlation_key nvarchar(200),
     @occurred_at datetime2(3),
+    @workflow_instance_id bigint,
     @event_id bigint output
 as
 begin
@@ -827,10 +832,11 @@ begin
     set @event_id = null;
     begin try
         insert into wf.event (event_type, source, idempotency_key, correlation_key, payload_json,
-                              occurred_at, ingested_at)
+                              occurred_at, ingested_at, workflow_instance_id)
         select @event_type, @source,
                coalesce(@idempotency_key, lower(cast(newid() as nvarchar(36)))),
-               @correlation_key, @payload_json, coalesce(@occurred_at, c.now), c.now
+               @correlation_key, @payload_json, coalesce(@occurred_at, c.now), c.now,
+               @workflow_instance_id
           from #call as c;
         set @event_id = scope_identity();
     end try

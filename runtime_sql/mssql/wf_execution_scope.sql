@@ -43,7 +43,7 @@ begin
                 else N' has an execution scope' end);
             throw 70003, @v_message, 1;
         end;
-        set @v_hash = wf.wf_json_sha256(@parameters_json);
+        set @v_hash = wf.wf_json_sha256(@parameters_json, 0);
         exec wf.wf_add_execution_scope @name = @name, @content_hash = @v_hash,
             @parameters_json = @parameters_json;
         select @v_scope_id = s.execution_scope_id from wf.execution_scope as s

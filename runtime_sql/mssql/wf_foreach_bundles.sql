@@ -36,7 +36,7 @@ begin
          where e.node_execution_id = @v_id;
         if @v_parent_id is null break;
         if @v_is_iteration = 1
-            set @v_items = concat(wf.wf_canonical_json(@v_value_json), N',' + @v_items);
+            set @v_items = concat(wf.wf_canonical_json(@v_value_json, 0), N',' + @v_items);
         set @v_id = @v_parent_id;
     end;
     return coalesce(@v_items, N'');
@@ -66,7 +66,7 @@ begin
     declare @v_index_text nvarchar(max) = concat(N'["var",', wf.wf_json_quote(@index_name), N',',
                                                  wf.wf_json_quote(@body_key), N',[]]');
 
-    set @v_index_text = wf.wf_canonical_json(@v_index_text);
+    set @v_index_text = wf.wf_canonical_json(@v_index_text, 0);
     set @texts = null;
     while 1 = 1
     begin
@@ -75,7 +75,7 @@ begin
          where r.[key] = cast(@v_index as nvarchar(20));
         if @v_read_json is null break;
         set @v_index = @v_index + 1;
-        set @v_read_text = wf.wf_canonical_json(@v_read_json);
+        set @v_read_text = wf.wf_canonical_json(@v_read_json, 0);
         if @v_read_text = N'["ctx","index",[]]' collate Latin1_General_100_BIN2
            or @index_name is not null
               and @v_read_text = @v_index_text collate Latin1_General_100_BIN2
@@ -88,7 +88,7 @@ begin
                 @value_json = @v_value_json output, @error_code = @v_error_code output,
                 @error_message = @v_error_message output;
             set @v_text = case when @v_error_code is null
-                then concat(N'[', wf.wf_canonical_json(@v_value_json), N']') else N'[]' end;
+                then concat(N'[', wf.wf_canonical_json(@v_value_json, 0), N']') else N'[]' end;
         end;
         set @texts = concat(@texts + N',', @v_text);
     end;
@@ -146,15 +146,15 @@ begin
     exec wf.wf_foreach_outer_reads @node_execution_id = @node_execution_id,
         @reads_json = @v_reads_json, @body_key = @v_body_key, @index_name = @v_index_name,
         @texts = @v_after output;
-    set @v_before = concat(N'[', wf.wf_canonical_json(wf.wf_json_quote(@v_workflow)), N',',
-        wf.wf_canonical_json(coalesce(wf.wf_json_member(@v_reuse_json, N'fingerprint'), N'null')),
-        N',', wf.wf_canonical_json(wf.wf_json_quote(@v_node_key)), N',');
+    set @v_before = concat(N'[', wf.wf_canonical_json(wf.wf_json_quote(@v_workflow), 0), N',',
+        wf.wf_canonical_json(coalesce(wf.wf_json_member(@v_reuse_json, N'fingerprint'), N'null'), 0),
+        N',', wf.wf_canonical_json(wf.wf_json_quote(@v_node_key), 0), N',');
     set @v_after = concat(N',[', wf.wf_foreach_enclosing_items(@node_execution_id), N'],[',
                           @v_after, N']]');
     insert into @v_key (iteration_no, item_json, content_key)
     select cast(i.[key] as int), wf.wf_json_text(i.value, i.type),
            wf.wf_sha256_hex(cast(concat(@v_before,
-               wf.wf_canonical_json(wf.wf_json_text(i.value, i.type)),
+               wf.wf_canonical_json(wf.wf_json_text(i.value, i.type), 0),
                replace(replace(@v_after collate Latin1_General_100_BIN2, nchar(1), i.[key]),
                        nchar(2), cast(cast(i.[key] as int) + 1 as nvarchar(20))))
                as varchar(max)))
@@ -262,7 +262,7 @@ begin
 end;
 GO
 
--- The same for callers from outside: one row (R37).
+-- The same for callers from outside: one row.
 create or alter procedure wf.wf_foreach_caas_try_skip_body
     @node_execution_id bigint,
     @from int,

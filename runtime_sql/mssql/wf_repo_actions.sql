@@ -158,7 +158,7 @@ begin
     end;
     exec wf.wf_fill_schema @schema_json = @schema_json, @full_json = @v_full_json output;
     set @v_revision = wf.wf_json_sha256(concat(N'{"name":', wf.wf_json_quote(@action_name), N',',
-        substring(wf.wf_json_without(@v_full_json, N',description,'), 2, 1000000000)));
+        substring(wf.wf_json_without(@v_full_json, N',description,'), 2, 1000000000)), 0);
     begin try
         begin transaction;
         exec @v_result = sp_getapplock @Resource = N'wf.deploy', @LockMode = N'Exclusive',

@@ -238,7 +238,7 @@ begin
                        wf.wf_json_without(a.value, N',description,dispatch,') as action_json
                   from openjson(wf.wf_json_member(@spec, N'actions')) as a) as x);
     return wf.wf_json_sha256(concat(left(@v_rest, len(@v_rest + N'.') - 2), N',"actions":[',
-                                    @v_actions, N']}'));
+                                    @v_actions, N']}'), 1);
 end;
 GO
 

@@ -101,6 +101,6 @@ GO
 create or alter function wf.wf_output_hash(@output_json nvarchar(max)) returns nvarchar(64)
 as
 begin
-    return coalesce(wf.wf_json_sha256(@output_json), wf.wf_sha256_hex(''));
+    return coalesce(wf.wf_json_sha256(@output_json, 0), wf.wf_sha256_hex(''));
 end;
 GO

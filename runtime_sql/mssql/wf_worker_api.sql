@@ -591,8 +591,8 @@ begin
     if @one is null or @other is null
         return case when @one is null and @other is null then 1 else 0 end;
     if @one = @other collate Latin1_General_100_BIN2 return 1;
-    return case when wf.wf_canonical_json(@one)
-                     = wf.wf_canonical_json(@other) collate Latin1_General_100_BIN2
+    return case when wf.wf_canonical_json(@one, 0)
+                     = wf.wf_canonical_json(@other, 0) collate Latin1_General_100_BIN2
                 then 1 else 0 end;
 end;
 GO

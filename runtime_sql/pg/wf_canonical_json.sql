@@ -1,5 +1,5 @@
 -- Canonical JSON (R35): one text for one value, so that a hash over it means the same in SQL and in
--- Python. Twin: mssql/wf_canonical_json.sql (to be written)
+-- Python. Twin: mssql/wf_canonical_json.sql
 --
 -- The text is ASCII: no blanks, every other character as \uXXXX (lower case, two of them above
 -- U+FFFF), the two-character escapes only for " \ \b \f \n \r \t. The keys of an object are sorted by

@@ -1,5 +1,5 @@
 -- How long events are kept, and the removal of those whose time is over (R33).
--- Twin: mssql/wf_event_retention.sql (to be written)
+-- Twin: mssql/wf_event_retention.sql
 --
 -- An event is kept for waits that open after it came, for as long as its type says. After that no
 -- wait takes it, whether it has been removed or not, so that what an instance does never depends on

@@ -37,11 +37,11 @@ def test_a_value_has_one_text_in_both_languages(
     database: MssqlGraphDatabase, document: str
 ) -> None:
     expected = json_values.canonical(json_values.loads(document))
-    assert database.row("select wf.wf_canonical_json(%s)", document) == (expected,)
+    assert database.row("select wf.wf_canonical_json(%s, 0)", document) == (expected,)
 
 
 def test_null_has_no_text(database: MssqlGraphDatabase) -> None:
-    assert database.row("select wf.wf_canonical_json(null)") == (None,)
+    assert database.row("select wf.wf_canonical_json(null, 0)") == (None,)
 
 
 def test_a_value_of_many_parts_is_written_at_once(database: MssqlGraphDatabase) -> None:
@@ -49,11 +49,13 @@ def test_a_value_of_many_parts_is_written_at_once(database: MssqlGraphDatabase) 
         {"key": "n", "é": "ß" * 9, "list": [Decimal("1.50"), None], "number": i} for i in range(200)
     ]
     expected = json_values.canonical(rows)
-    assert database.row("select wf.wf_canonical_json(%s)", json_values.dumps(rows)) == (expected,)
+    assert database.row("select wf.wf_canonical_json(%s, 0)", json_values.dumps(rows)) == (
+        expected,
+    )
 
 
 def test_the_hash_is_that_of_the_text(database: MssqlGraphDatabase) -> None:
     value = {"b": [1, "ü"], "a": None, "long": "x" * 9_000}
-    assert database.row("select wf.wf_json_sha256(%s)", json_values.dumps(value)) == (
+    assert database.row("select wf.wf_json_sha256(%s, 0)", json_values.dumps(value)) == (
         json_values.sha256_hex(value),
     )

@@ -34,12 +34,10 @@ _LINK = re.compile(r"\]\(([^)\s]+)\)")
 WAITING = ["delivery", "reminded"]
 """The programs of the language page that wait for an event: they run in a database only."""
 
-REUSING = ["labelled"]
-"""Those that reuse iterations, which the local runner does not do."""
-
 # What the other programs of the language page start with.
 CONTEXTS: dict[str, dict[str, Any]] = {
     "formatted": {"order": "A1"},
+    "labelled": {"shop": "corner", "skus": ["a", "b"]},
     "smallest": {"to": "a@example.com"},
     "words": {"to": "a@example.com"},
     "references": {"order": "A1", "qtys": [1, 2]},
@@ -207,7 +205,7 @@ def test_the_finally_of_the_language_page_runs_after_its_on_error(tmp_path: Path
 
 def test_every_program_of_the_language_page_that_can_run_here_is_run() -> None:
     shown = re.findall(r"^workflow (\w+)", "\n".join(shown_programs()), re.MULTILINE)
-    assert sorted(shown) == sorted([*CONTEXTS, *WAITING, *REUSING])
+    assert sorted(shown) == sorted([*CONTEXTS, *WAITING])
 
 
 @pytest.mark.parametrize("name", CONTEXTS)

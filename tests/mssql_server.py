@@ -51,6 +51,10 @@ def scratch_database(server: str) -> Iterator[str]:
         except MssqlError:
             yield from _lent(master, server)
             return
+        if rcsi := os.environ.get("WF_MSSQL_RCSI"):
+            # Readers that wait for writers (off) and readers that do not (on, as on Azure SQL).
+            setting = "on" if rcsi == "on" else "off"
+            master.rows(f"alter database [{name}] set read_committed_snapshot {setting};")
         try:
             yield with_database(server, name)
         finally:

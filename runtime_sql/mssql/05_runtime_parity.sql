@@ -206,12 +206,14 @@ create or alter procedure wf.wf_try_task_result_code
 as
 begin
     set nocount, xact_abort on;
+    -- Found first: within the statement below a plan may ask it for each row.
+    declare @v_found_id bigint = wf.wf_find_task_execution(@execution_id, @task_key);
     set @value_json = null;
     set @error_code = null;
     set @error_message = null;
     select @value_json = cast(e.result_code as nvarchar(20))
       from wf.node_execution as e
-     where e.node_execution_id = wf.wf_find_task_execution(@execution_id, @task_key)
+     where e.node_execution_id = @v_found_id
        and e.status not in (N'READY', N'RUNNING');
     if @value_json is null
     begin
@@ -232,12 +234,13 @@ create or alter procedure wf.wf_try_task_output_json
 as
 begin
     set nocount, xact_abort on;
+    declare @v_found_id bigint = wf.wf_find_task_execution(@execution_id, @task_key);
     set @value_json = null;
     set @error_code = null;
     set @error_message = null;
     select @value_json = coalesce(e.output_json, N'null')
       from wf.node_execution as e
-     where e.node_execution_id = wf.wf_find_task_execution(@execution_id, @task_key)
+     where e.node_execution_id = @v_found_id
        and e.status = N'SUCCEEDED';
     if @value_json is null
     begin

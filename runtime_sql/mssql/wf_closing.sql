@@ -759,8 +759,7 @@ begin
             @unset_is_null = 1, @value_json = @v_value output, @error_code = @v_code output,
             @error_message = @v_message output;
         if @v_code is not null break;
-        set @v_result = concat(@v_result + N',', N'"', string_escape(@v_name, 'json'), N'":',
-            @v_value);
+        set @v_result = concat(@v_result + N',', wf.wf_json_quote(@v_name), N':', @v_value);
         fetch next from v_output into @v_name, @v_program;
     end;
     close v_output;

@@ -400,10 +400,7 @@ returns nvarchar(max)
 as
 begin
     return coalesce((
-        select string_agg(cast(concat(e.[key], N' ', case e.type
-                   when 0 then N'null'
-                   when 1 then concat(N'"', string_escape(e.value, 'json'), N'"')
-                   else e.value end) as nvarchar(max)), N', ') within group (order by e.[key])
+        select string_agg(cast(concat(e.[key], N' ', wf.wf_json_text(e.value, e.type)) as nvarchar(max)), N', ') within group (order by e.[key])
           from openjson(@one) as e
          where not exists (select 1 from openjson(@other) as o
                             where o.[key] = e.[key] and o.type = e.type
@@ -632,12 +629,11 @@ GO
 create or alter function wf.wf_pointer_path(@pointer nvarchar(600)) returns nvarchar(max)
 as
 begin
-    -- string_escape writes `/` as `\/`: here each of them is where one step ends.
+    -- Each `/` is where one step ends.
     declare @v_steps nvarchar(max) = replace(
-        string_escape(cast(substring(@pointer, 2, 600) as nvarchar(max)), 'json'),
-        N'\/', N'","');
+        wf.wf_json_quote(cast(substring(@pointer, 2, 600) as nvarchar(max))), N'/', N'","');
     if datalength(@pointer) = 0 return N'[]';
-    return concat(N'["', replace(replace(@v_steps, N'~1', N'/'), N'~0', N'~'), N'"]');
+    return concat(N'[', replace(replace(@v_steps, N'~1', N'/'), N'~0', N'~'), N']');
 end;
 GO
 

@@ -204,8 +204,7 @@ begin
             or exists (select 1 from openjson(d.case_value) as c where c.type in (4, 5)));
     if @found is null
         select top (1) @found = left(concat(N'WF611: ', d.parent_key, N' has the case value ',
-                   case when c.type = 1 then concat(N'"', string_escape(c.value, 'json'), N'"')
-                        when c.type = 0 then N'null' else c.value end, N' twice'), 1900)
+                   wf.wf_json_text(c.value, c.type), N' twice'), 1900)
           from wf.workflow_edge as d
          cross apply openjson(d.case_value) as c
          where d.workflow_version_id = @workflow_version_id and d.branch_kind = N'CASE'

@@ -274,7 +274,7 @@ def good_arguments(world: World) -> dict[str, dict[str, Any]]:
             "slots": "1",
             "now": "2026-01-01T00:00:00Z",
         },
-        "wf_canonical_json": {"value": "{}"},
+        "wf_canonical_json": {"value": "{}", "is_exact": "false"},
         "sp_purge_bundles": {
             "created_before": "2027-01-01",
             "workflow_name": "w",

@@ -15,6 +15,7 @@ missing, malformed or expired is 20001.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -257,6 +258,7 @@ OUTCOMES: dict[str, dict[str, str]] = {
     },
     "wf_canonical_json": {
         "value": "nothing: null no_object deep large",
+        "is_exact": "nothing: null",
     },
     "sp_purge_bundles": {
         "created_before": "20004: null",
@@ -297,9 +299,10 @@ ROUTINES = {routine.name: routine for routine in load_contract().routines}
 
 @pytest.fixture(scope="module")
 def connection(pg_server: EmbeddedServer, pg_template: str) -> Iterator[psycopg.Connection[Any]]:
-    with drive.connect(pg_server.create_database("bad_input", pg_template)) as connection:
+    name = f"bad_input_{os.getpid()}"
+    with drive.connect(pg_server.create_database(name, pg_template)) as connection:
         yield connection
-    pg_server.drop_database("bad_input")
+    pg_server.drop_database(name)
 
 
 @pytest.fixture(scope="module")

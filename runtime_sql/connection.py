@@ -11,22 +11,23 @@ may stand between. A client belongs to one thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 from runtime_sql.failures import (
     NO_DRIVER,
     ApiError,
     DatabaseProblem,
     Failure,
+    failures_as_values,
     first_line,
-    from_driver_error,
     unreachable,
 )
 from runtime_sql.mssql_url import is_mssql
+from runtime_sql.operating import OperatorCalls, Rows, instance_conditions
+from runtime_sql.operator_rows import InstanceFilter, OperatorClient
 
 if TYPE_CHECKING:
     import psycopg
@@ -147,8 +148,8 @@ class ExecutionRow:
     message: str | None
 
 
-class RuntimeClient(Protocol):
-    """What the command and the worker need from a database, whatever its dialect."""
+class RuntimeClient(OperatorClient, Protocol):
+    """What the command, the gateway and the worker need from a database, whatever its dialect."""
 
     def close(self) -> None: ...
 
@@ -218,7 +219,7 @@ class RuntimeClient(Protocol):
 
     def get_instance(self, instance_id: int) -> Instance | Failure: ...
 
-    def list_instances(self, *, include_ended: bool, limit: int) -> list[Instance] | Failure: ...
+    def list_instances(self, wanted: InstanceFilter, limit: int) -> list[Instance] | Failure: ...
 
     def executions(self, instance_id: int) -> list[ExecutionRow] | Failure: ...
 
@@ -265,27 +266,6 @@ _START = "select instance_status, next_ready_count from wf.sp_start_workflow_ins
 _EXECUTIONS = """select e.path, e.node_type, e.status, e.started_at, e.ended_at, e.worker_id,
     e.action_name, e.attempt_no, e.result_code, e.engine_error_code, e.engine_error_message
     from wf.v_node_execution as e"""
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
-def _failures_as_values(method: Callable[P, T]) -> Callable[P, T | Failure]:
-    """Makes a method give back what the driver raises; what nobody expects is still raised."""
-
-    @wraps(method)
-    def call(*args: P.args, **options: P.kwargs) -> T | Failure:
-        import psycopg
-
-        try:
-            return method(*args, **options)
-        except psycopg.Error as error:
-            failure = from_driver_error(error)
-            if failure is None:
-                raise
-            return failure
-
-    return call
 
 
 def connect_driver(url: str) -> psycopg.Connection[Any] | DatabaseProblem:
@@ -353,7 +333,7 @@ def _connect_mssql(url: str) -> RuntimeClient | Failure:
     return MssqlClient(connection)
 
 
-class PostgresClient:
+class PostgresClient(OperatorCalls):
     """The runtime in PostgreSQL, through psycopg 3."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
@@ -365,7 +345,21 @@ class PostgresClient:
     def _rows(self, query: str, *parameters: object) -> list[tuple[Any, ...]]:
         return self._connection.execute(query, parameters).fetchall()
 
-    @_failures_as_values
+    @failures_as_values
+    def _select(
+        self, columns: str, source: str, where: str, order: str, limit: int, *parameters: object
+    ) -> Rows:
+        return self._rows(
+            f"select {columns} from {source} where {where} order by {order} limit {int(limit)}",
+            *parameters,
+        )
+
+    @failures_as_values
+    def _routine(self, name: str, **parameters: object) -> Rows:
+        named = ", ".join(f"p_{stem} => %s" for stem in parameters)
+        return self._rows(f"select * from wf.{name}({named})", *parameters.values())
+
+    @failures_as_values
     def register_worker(
         self, worker_id: str, token: str, capabilities: Sequence[str], max_concurrency: int
     ) -> None:
@@ -377,7 +371,7 @@ class PostgresClient:
             max_concurrency,
         )
 
-    @_failures_as_values
+    @failures_as_values
     def request_tasks(
         self, worker_id: str, token: str, capability: str | None, lease_seconds: int, max_tasks: int
     ) -> Claim:
@@ -392,7 +386,7 @@ class PostgresClient:
         command = next((row[12] for row in rows if row[12]), "NONE")
         return Claim(tuple(_task(row) for row in rows if row[0] is not None), command)
 
-    @_failures_as_values
+    @failures_as_values
     def submit_result(
         self,
         task: Task,
@@ -415,7 +409,7 @@ class PostgresClient:
         )
         return Submitted(row[0], row[1], row[2] or 0, row[3])
 
-    @_failures_as_values
+    @failures_as_values
     def fail_task(self, task: Task, worker_id: str, token: str, code: int, message: str) -> None:
         self._rows(
             "select 1 from wf.sp_worker_fail_task(%s, %s, %s, %s, %s, %s)",
@@ -427,7 +421,7 @@ class PostgresClient:
             task.lease_token,
         )
 
-    @_failures_as_values
+    @failures_as_values
     def release_task(self, task: Task, worker_id: str, token: str) -> None:
         self._rows(
             "select 1 from wf.sp_worker_release_task(%s, %s, %s, %s)",
@@ -437,7 +431,7 @@ class PostgresClient:
             task.lease_token,
         )
 
-    @_failures_as_values
+    @failures_as_values
     def heartbeat(self, task: Task, worker_id: str, token: str, extend_seconds: int) -> Heartbeat:
         [row] = self._rows(
             "select rows_updated, desired_state, command"
@@ -450,11 +444,11 @@ class PostgresClient:
         )
         return Heartbeat(*row)
 
-    @_failures_as_values
+    @failures_as_values
     def tick(self) -> None:
         self._rows("select 1 from wf.sp_tick()")
 
-    @_failures_as_values
+    @failures_as_values
     def dead_task_rows(self) -> int:
         """Returns how many rows of the task queue wait for a vacuum, as the statistics say."""
         rows = self._rows(
@@ -462,18 +456,18 @@ class PostgresClient:
         )
         return int(rows[0][0]) if rows else 0
 
-    @_failures_as_values
+    @failures_as_values
     def vacuum_tasks(self) -> None:
         """Vacuums the task queue, unless somebody is at it."""
         self._connection.execute("vacuum (skip_locked) wf.task")
 
-    @_failures_as_values
+    @failures_as_values
     def action_capabilities(self) -> dict[str, str]:
         """Returns every action in the database with the capability it asks for."""
         rows = self._rows("select a.action_name, a.capability from wf.v_action as a")
         return dict(rows)
 
-    @_failures_as_values
+    @failures_as_values
     def create_instance(
         self,
         workflow: str,
@@ -486,12 +480,12 @@ class PostgresClient:
         [row] = self._rows(_CREATE, workflow, context_json, version, business_key, priority)
         return Created(*row)
 
-    @_failures_as_values
+    @failures_as_values
     def start_instance(self, instance_id: int) -> Started:
         [row] = self._rows(_START, instance_id)
         return Started(row[0], row[1] or 0)
 
-    @_failures_as_values
+    @failures_as_values
     def create_and_start(
         self,
         workflow: str,
@@ -508,7 +502,7 @@ class PostgresClient:
             self._rows(_START, made.instance_id)
         return made
 
-    @_failures_as_values
+    @failures_as_values
     def inputs(self, workflow: str, version: int | None) -> list[InputRow]:
         """Returns the declared inputs of a version (None: the active one), in their order."""
         rows = self._rows(
@@ -524,7 +518,7 @@ class PostgresClient:
         )
         return [InputRow(*row) for row in rows]
 
-    @_failures_as_values
+    @failures_as_values
     def output_names(self, instance_id: int) -> list[str]:
         """Returns the names of the workflow's outputs in the order of their declaration."""
         rows = self._rows(
@@ -537,7 +531,7 @@ class PostgresClient:
         )
         return [row[0] for row in rows]
 
-    @_failures_as_values
+    @failures_as_values
     def waiting_capabilities(self, instance_id: int) -> list[str]:
         """Returns what the unclaimed tasks of an instance ask for; empty when a task is in hand.
 
@@ -557,27 +551,23 @@ class PostgresClient:
             return []
         return sorted({capability for capability, _worker in rows})
 
-    @_failures_as_values
+    @failures_as_values
     def get_instance(self, instance_id: int) -> Instance | Failure:
         rows = self._rows(f"{_WITH_OUTPUT} where i.workflow_instance_id = %s", instance_id)
         return _instance(rows[0]) if rows else _unknown_instance(instance_id)
 
-    @_failures_as_values
-    def list_instances(self, *, include_ended: bool, limit: int) -> list[Instance]:
-        """Returns instances, the newest first, without their outputs.
-
-        Those that were created and never started are no running ones.
-        """
+    @failures_as_values
+    def list_instances(self, wanted: InstanceFilter, limit: int) -> list[Instance]:
+        """Returns instances, the newest first, without their outputs."""
+        where, parameters = instance_conditions(wanted)
         rows = self._rows(
-            f"{_WITHOUT_OUTPUT}"
-            " where %s or i.status in ('RUNNING', 'PAUSED')"
-            " order by i.workflow_instance_id desc limit %s",
-            include_ended,
+            f"{_WITHOUT_OUTPUT} where {where} order by i.workflow_instance_id desc limit %s",
+            *parameters,
             limit,
         )
         return [_instance(row) for row in rows]
 
-    @_failures_as_values
+    @failures_as_values
     def executions(self, instance_id: int) -> list[ExecutionRow]:
         rows = self._rows(
             f"{_EXECUTIONS} where e.workflow_instance_id = %s"
@@ -586,14 +576,14 @@ class PostgresClient:
         )
         return [ExecutionRow(*row) for row in rows]
 
-    @_failures_as_values
+    @failures_as_values
     def trace(self, instance_id: int) -> str | Failure:
         rows = self._rows("select t::text from wf.wf_trace_instance(%s) as t", instance_id)
         if not rows or rows[0][0] is None:
             return _unknown_instance(instance_id)
         return str(rows[0][0])
 
-    @_failures_as_values
+    @failures_as_values
     def ingest_event(
         self,
         event_type: str,
@@ -613,7 +603,7 @@ class PostgresClient:
         )
         return Ingested(*row)
 
-    @_failures_as_values
+    @failures_as_values
     def event_types(self) -> list[str]:
         """Returns the event types that a deployed workflow waits for or starts on."""
         rows = self._rows(
@@ -622,7 +612,7 @@ class PostgresClient:
         )
         return sorted(row[0] for row in rows if row[0] is not None)
 
-    @_failures_as_values
+    @failures_as_values
     def run_test_bed(
         self, workflow: str, context_json: str, script_json: str
     ) -> tuple[int, int, str, int, str | None]:
@@ -636,7 +626,7 @@ class PostgresClient:
         )
         return run_id, instance_id, status, tasks, mismatch
 
-    @_failures_as_values
+    @failures_as_values
     def deployed_version(self, workflow: str, content_hash: str) -> int | None:
         """Returns the number of the version that has this content, None when there is none."""
         rows = self._rows(
@@ -648,7 +638,7 @@ class PostgresClient:
         )
         return rows[0][0] if rows else None
 
-    @_failures_as_values
+    @failures_as_values
     def create_graph(
         self, spec_json: str, *, activate: bool = True, update_actions: bool = False
     ) -> CreatedGraph:
@@ -669,7 +659,7 @@ class PostgresClient:
             self._connection.rollback()
         return failure
 
-    @_failures_as_values
+    @failures_as_values
     def _execute_script(self, text: str) -> None:
         self._connection.execute(text.encode())
 

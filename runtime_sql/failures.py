@@ -8,11 +8,16 @@ that is a fault of ours.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from functools import wraps
+from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     import psycopg
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 ProblemKind = Literal[
     "unreachable",
@@ -122,3 +127,21 @@ def first_line(error: Exception) -> str:
     """Returns the part of a driver's message that fits on one line."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0].removeprefix("connection failed: ") if lines else type(error).__name__
+
+
+def failures_as_values(method: Callable[P, T]) -> Callable[P, T | Failure]:
+    """Makes a method give back what the driver raises; what nobody expects is still raised."""
+
+    @wraps(method)
+    def call(*args: P.args, **options: P.kwargs) -> T | Failure:
+        import psycopg
+
+        try:
+            return method(*args, **options)
+        except psycopg.Error as error:
+            failure = from_driver_error(error)
+            if failure is None:
+                raise
+            return failure
+
+    return call

@@ -35,6 +35,8 @@ from runtime_sql.failures import ApiError, DatabaseProblem, Failure
 from runtime_sql.go_batches import split_batches
 from runtime_sql.mssql_driver import MssqlConnection, MssqlError, Row
 from runtime_sql.mssql_failures import from_mssql_error, is_passing
+from runtime_sql.operating import OperatorCalls, instance_conditions
+from runtime_sql.operator_rows import InstanceFilter
 
 T = TypeVar("T")
 
@@ -70,7 +72,7 @@ class Patience:
         raise AssertionError("the last attempt returns")
 
 
-class MssqlClient:
+class MssqlClient(OperatorCalls):
     """One connection; it belongs to one thread."""
 
     def __init__(self, connection: MssqlConnection, patience: Patience | None = None) -> None:
@@ -99,6 +101,21 @@ class MssqlClient:
     def _call(self, procedure: str, **parameters: object) -> list[Row]:
         named = ", ".join(f"@{name} = %s" for name in parameters)
         return self._rows(f"exec wf.{procedure} {named}".rstrip(), *parameters.values())
+
+    def _select(
+        self, columns: str, source: str, where: str, order: str, limit: int, *parameters: object
+    ) -> list[Row] | Failure:
+        statement = (
+            f"select top ({int(limit)}) {columns} from {source} where {where} order by {order}"
+        )
+
+        def read() -> list[Row]:
+            return [_in_utc(row) for row in self._rows(statement, *parameters)]
+
+        return self._ask(read)
+
+    def _routine(self, name: str, **parameters: object) -> list[Row] | Failure:
+        return self._ask(lambda: self._call(name, **parameters))
 
     # Worker API -------------------------------------------------------------------------------
 
@@ -350,18 +367,16 @@ class MssqlClient:
             return rows
         return _instance(rows[0]) if rows else _unknown_instance(instance_id)
 
-    def list_instances(self, *, include_ended: bool, limit: int) -> list[Instance] | Failure:
-        """Returns instances, the newest first, without their outputs.
-
-        Those that were created and never started are no running ones.
-        """
-        where = "" if include_ended else " where i.status in (N'RUNNING', N'PAUSED')"
+    def list_instances(self, wanted: InstanceFilter, limit: int) -> list[Instance] | Failure:
+        """Returns instances, the newest first, without their outputs."""
+        where, parameters = instance_conditions(wanted)
 
         def read() -> list[Instance]:
             rows = self._rows(
-                f"select top (%s) {_WITHOUT_OUTPUT} from wf.v_instance as i{where}"
+                f"select top (%s) {_WITHOUT_OUTPUT} from wf.v_instance as i where {where}"
                 " order by i.workflow_instance_id desc",
                 limit,
+                *parameters,
             )
             return [_instance(row) for row in rows]
 
@@ -495,6 +510,11 @@ def _unknown_instance(instance_id: int) -> Failure:
 
 def _utc(value: datetime | None) -> datetime | None:
     return None if value is None else value.replace(tzinfo=UTC)
+
+
+def _in_utc(row: Row) -> Row:
+    """Gives the times of a row their zone."""
+    return tuple(_utc(value) if isinstance(value, datetime) else value for value in row)
 
 
 def _task(row: Row) -> Task:

@@ -68,6 +68,7 @@ SCRIPTS: dict[Dialect, tuple[str, ...]] = {
         "wf_test_bed_run.sql",
         "wf_settings.sql",
         "wf_operator_views.sql",
+        "wf_operator_details.sql",
         "99_permissions.sql",
     ),
     "mssql": (
@@ -110,6 +111,7 @@ SCRIPTS: dict[Dialect, tuple[str, ...]] = {
         "wf_test_bed_run.sql",
         "wf_settings.sql",
         "wf_operator_views.sql",
+        "wf_operator_details.sql",
     ),
 }
 

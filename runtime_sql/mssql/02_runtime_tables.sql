@@ -212,6 +212,7 @@ create table wf.node_attempt (
     answer                nvarchar(20) collate Latin1_General_100_BIN2 not null,
     engine_error_code     int null,
     engine_error_message  nvarchar(max) collate Latin1_General_100_BIN2 null,
+    claimed_at            datetime2(3) null,
     ended_at              datetime2(3) not null,
     constraint pk_node_attempt primary key (node_execution_id, lease_token)
 );

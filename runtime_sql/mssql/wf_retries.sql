@@ -84,9 +84,10 @@ begin
       from wf.task as t
      where t.node_execution_id = @node_execution_id;
     insert into wf.node_attempt (node_execution_id, lease_token, attempt_no, worker_id, result_code,
-        output_hash, answer, engine_error_code, engine_error_message, ended_at)
+        output_hash, answer, engine_error_code, engine_error_message, claimed_at, ended_at)
     select t.node_execution_id, t.lease_token, t.attempt_no, t.worker_id, @result_code,
-           wf.wf_output_hash(@output_json), N'OK', @engine_error_code, @message, @v_now
+           wf.wf_output_hash(@output_json), N'OK', @engine_error_code, @message,
+           t.claimed_at, @v_now
       from wf.task as t
      where t.node_execution_id = @node_execution_id;
     update wf.task

@@ -156,10 +156,10 @@ begin
 
     select @v_now = c.now from #call as c;
     insert into wf.node_attempt (node_execution_id, lease_token, attempt_no, worker_id, result_code,
-        output_hash, answer, engine_error_code, engine_error_message, ended_at)
+        output_hash, answer, engine_error_code, engine_error_message, claimed_at, ended_at)
     select e.node_execution_id, e.last_token, e.attempt_no, e.worker_id, e.answered_code,
            wf.wf_output_hash(e.output_json), e.answer, e.engine_error_code, e.engine_error_message,
-           e.ended_at
+           e.started_at, e.ended_at
       from #reopened as x
       join wf.node_execution as e on e.node_execution_id = x.node_execution_id
      where x.is_queued = 1 and e.answer is not null;

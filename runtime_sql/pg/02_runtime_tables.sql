@@ -191,6 +191,7 @@ create table wf.node_attempt (
     answer                text         not null,
     engine_error_code     integer,
     engine_error_message  text,
+    claimed_at            timestamptz,
     ended_at              timestamptz  not null,
     constraint pk_node_attempt primary key (node_execution_id, lease_token)
 );

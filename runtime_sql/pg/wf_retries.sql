@@ -48,10 +48,10 @@ declare
         p_task.workflow_instance_id || '/' || wf.wf_execution_path(p_task.node_execution_id));
 begin
     insert into wf.node_attempt (node_execution_id, lease_token, attempt_no, worker_id, result_code,
-        output_hash, answer, engine_error_code, engine_error_message, ended_at)
+        output_hash, answer, engine_error_code, engine_error_message, claimed_at, ended_at)
     values (p_task.node_execution_id, p_task.lease_token, p_task.attempt_no, p_task.worker_id,
             p_result_code, wf.wf_output_hash(p_output_json), 'OK', p_engine_error_code, p_message,
-            p_now);
+            p_task.claimed_at, p_now);
     update wf.task t
        set worker_id = null, lease_until = null, claimed_at = null, deadline_at = null,
            attempt_no = t.attempt_no + 1, delivery_count = 0,

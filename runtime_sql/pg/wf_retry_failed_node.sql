@@ -132,10 +132,10 @@ create or replace function wf.wf_retry_queue(p_actions bigint[], p_now timestamp
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
     insert into wf.node_attempt (node_execution_id, lease_token, attempt_no, worker_id, result_code,
-        output_hash, answer, engine_error_code, engine_error_message, ended_at)
+        output_hash, answer, engine_error_code, engine_error_message, claimed_at, ended_at)
     select e.node_execution_id, e.last_token, e.attempt_no, e.worker_id, e.answered_code,
            wf.wf_output_hash(e.output_json), e.answer, e.engine_error_code, e.engine_error_message,
-           e.ended_at
+           e.started_at, e.ended_at
       from wf.node_execution e
      where e.node_execution_id = any (p_actions) and e.answer is not null;
     insert into wf.task (node_execution_id, workflow_instance_id, node_id, action_id, priority,

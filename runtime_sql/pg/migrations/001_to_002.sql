@@ -130,3 +130,6 @@ create table wf.test_bed_task_log (
 -- Signals to one instance, and how long events are kept.
 alter table wf.event add column workflow_instance_id bigint;
 create index ix_event_ingested on wf.event (ingested_at);
+
+-- When an attempt that did not end its execution was claimed; unknown of older ones.
+alter table wf.node_attempt add column claimed_at timestamptz;

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from runtime_sql.operator_rows import InstanceFilter
 from wfsql.cli.database import JsonOption, UrlOption, good, open_client
 from wfsql.cli.output import say, write_json
 from wfsql.cli.views import instance_json, write_instances
@@ -28,7 +29,8 @@ def command(
 
     Example:  wf ps --all --limit 20
     """
-    found = good(open_client(url).list_instances(include_ended=all_, limit=limit))
+    statuses = () if all_ else ("RUNNING", "PAUSED")
+    found = good(open_client(url).list_instances(InstanceFilter(statuses=statuses), limit))
     if json:
         rows = [instance_json(each) for each in found]
         for row in rows:

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 from compiler import json_values
 from local_runner.bundles import BundleStore
 from local_runner.clock import Clock, RealClock
-from local_runner.driver import Driver, Listener, TimelineEntry
+from local_runner.driver import Driver
 from local_runner.dry_run import Scripts, Step, dry_run
+from local_runner.events import Listener, TimelineEntry
 from local_runner.execution import NodeError
 from local_runner.graph import Graph, load_graph, unsupported_parts, wait_event_keys
 from local_runner.handlers import Handlers
@@ -178,6 +179,17 @@ class LocalWorkflowEngine:
         Raises:
           OSError: the journal could not be written on; what it holds is intact.
         """
+        with patient_collector():
+            return self._run(context, instance_id, journal, clock, bundles)
+
+    def _run(
+        self,
+        context: Mapping[str, Any],
+        instance_id: str | None,
+        journal: Path | None,
+        clock: Clock | None,
+        bundles: BundleStore | None,
+    ) -> RunResult | Refusal:
         graph = self._prepare()
         if not isinstance(graph, Graph):
             return graph
@@ -239,8 +251,7 @@ class LocalWorkflowEngine:
             bundles=bundles,
             executor=self._executor,
         )
-        with _patient_collector():
-            driver.run()
+        driver.run()
         return RunResult(
             status=machine.status,
             error=machine.error,
@@ -251,20 +262,20 @@ class LocalWorkflowEngine:
 
     def _prepare(self, *, needs_handlers: bool = True) -> Graph | Refusal:
         name = self._spec.name
-        waits = wait_event_keys(self._spec)
-        if waits:
-            return WaitEventUnsupported(name, waits)
-        parts = unsupported_parts(self._spec)
-        if parts:
-            return SpecUnsupported(name, parts)
         if self._graph is None:
+            waits = wait_event_keys(self._spec)
+            if waits:
+                return WaitEventUnsupported(name, waits)
+            parts = unsupported_parts(self._spec)
+            if parts:
+                return SpecUnsupported(name, parts)
             self._graph = load_graph(self._spec)
         missing = self._handlers.missing(self._graph.action_names) if needs_handlers else ()
         return MissingHandlers(name, missing) if missing else self._graph
 
 
 @contextmanager
-def _patient_collector() -> Iterator[None]:
+def patient_collector() -> Iterator[None]:
     """Lets the collector of cycles come seldom: a run makes many objects and lets few go.
 
     What it would look through again and again are the executions, which all stay.

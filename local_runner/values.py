@@ -84,13 +84,18 @@ def text_of(value: JsonValue) -> str | EngineError:
 _FEW: Final = 1000
 
 
-def _is_flat(value: JsonValue) -> bool:
+def holds_scalars(value: JsonValue) -> bool:
     """Whether a value is an object of scalars, which most inputs and outputs are."""
     return type(value) is dict and _HOLDERS.isdisjoint(map(type, value.values()))
 
 
-def _is_long(value: JsonValue) -> bool:
-    return type(value) is str and len(value) >= _FEW
+def _is_small(value: dict[str, JsonValue]) -> bool:
+    """Whether an object has few values, all of them scalars and none of them long."""
+    for item in value.values():
+        kind = type(item)
+        if kind in _HOLDERS or (kind is str and len(item) >= _FEW):
+            return False
+    return len(value) < _FEW
 
 
 _LONG_TEXT: Final = 4 * 1024 * 1024
@@ -102,7 +107,7 @@ def storable_problem(value: JsonValue) -> EngineError | None:
     More than 100 nested containers, or more than 16 MB as JSON text. The exact length is only
     worked out where the strings alone are long.
     """
-    if _is_flat(value) and len(value) < _FEW and not any(map(_is_long, value.values())):
+    if type(value) is dict and _is_small(value):
         return None
     pending: list[tuple[JsonValue, int]] = [(value, 1)]
     characters = 0
@@ -140,7 +145,7 @@ def map_strings(value: JsonValue, change: Callable[[str], str]) -> JsonValue:
 
     Works off a list, because a workflow may build a value deeper than the Python stack.
     """
-    if _is_flat(value):
+    if holds_scalars(value):
         return {key: change(item) if type(item) is str else item for key, item in value.items()}
     result: list[JsonValue] = [None]
     pending: list[tuple[Any, Any, JsonValue]] = [(result, 0, value)]
@@ -165,6 +170,6 @@ def map_strings(value: JsonValue, change: Callable[[str], str]) -> JsonValue:
 
 def copy_value(value: JsonValue) -> JsonValue:
     """Returns a deep copy, for code that may change what it is given."""
-    if _is_flat(value):
+    if holds_scalars(value):
         return dict(value)
     return map_strings(value, lambda text: text)

@@ -355,7 +355,7 @@ class PostgresClient(OperatorCalls):
         )
 
     @failures_as_values
-    def _routine(self, name: str, **parameters: object) -> Rows:
+    def _routine(self, name: str, /, **parameters: object) -> Rows:
         named = ", ".join(f"p_{stem} => %s" for stem in parameters)
         return self._rows(f"select * from wf.{name}({named})", *parameters.values())
 

@@ -114,7 +114,7 @@ class MssqlClient(OperatorCalls):
 
         return self._ask(read)
 
-    def _routine(self, name: str, **parameters: object) -> list[Row] | Failure:
+    def _routine(self, name: str, /, **parameters: object) -> list[Row] | Failure:
         return self._ask(lambda: self._call(name, **parameters))
 
     # Worker API -------------------------------------------------------------------------------

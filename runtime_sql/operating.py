@@ -61,7 +61,7 @@ class OperatorCalls(ABC):
         """Reads rows; the texts are SQL that both dialects take, with `%s` for parameters."""
 
     @abstractmethod
-    def _routine(self, name: str, **parameters: object) -> Rows | Failure:
+    def _routine(self, name: str, /, **parameters: object) -> Rows | Failure:
         """Calls a routine of schema `wf` with parameters by stem, and returns its rows."""
 
     def _status(self, routine: str, **parameters: object) -> str | Failure:

@@ -419,6 +419,28 @@ create table wf.worker_presence (
         references wf.worker (worker_id) on delete cascade
 );
 
+-- Keys of those who are no workers: random 256-bit strings, so a salted SHA-256 is enough. Lists are
+-- JSON arrays.
+create table wf.api_key (
+    key_id        nvarchar(200) collate Latin1_General_100_BIN2 not null,
+    name          nvarchar(200) collate Latin1_General_100_BIN2 not null,
+    roles         nvarchar(max) collate Latin1_General_100_BIN2 not null,
+    source        nvarchar(200) collate Latin1_General_100_BIN2 null,
+    event_types   nvarchar(max) collate Latin1_General_100_BIN2 not null,
+    capabilities  nvarchar(max) collate Latin1_General_100_BIN2 not null,
+    salt          varbinary(64) not null,
+    key_hash      varbinary(64) not null,
+    created_at    datetime2(3) not null,
+    expires_at    datetime2(3) null,
+    revoked_at    datetime2(3) null,
+    constraint pk_api_key primary key (key_id),
+    constraint ck_api_key_name check (len(name + N'.') - 1 between 1 and 200),
+    constraint ck_api_key_roles check (isjson(roles) = 1),
+    constraint ck_api_key_event_types check (isjson(event_types) = 1),
+    constraint ck_api_key_capabilities check (isjson(capabilities) = 1)
+);
+create unique index uq_api_key_name on wf.api_key (name) where revoked_at is null;
+
 -- Events ---------------------------------------------------------------------------------------
 
 -- keep_for_ms: how long an event of the type is kept for waits that open later (R33); 30 days, also

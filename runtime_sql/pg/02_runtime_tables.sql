@@ -387,6 +387,24 @@ create table wf.worker_presence (
     constraint fk_worker_presence_worker foreign key (worker_id) references wf.worker on delete cascade
 ) with (fillfactor = 50);
 
+-- Keys of those who are no workers: random 256-bit strings, so a salted SHA-256 is enough.
+create table wf.api_key (
+    key_id        text         not null,
+    name          text         not null,
+    roles         text[]       not null,
+    source        text,
+    event_types   text[]       not null,
+    capabilities  text[]       not null,
+    salt          bytea        not null,
+    key_hash      bytea        not null,
+    created_at    timestamptz  not null,
+    expires_at    timestamptz,
+    revoked_at    timestamptz,
+    constraint pk_api_key primary key (key_id),
+    constraint ck_api_key_name check (char_length(name) between 1 and 200)
+);
+create unique index uq_api_key_name on wf.api_key (name) where revoked_at is null;
+
 -- Events ---------------------------------------------------------------------------------------
 
 -- keep_for_ms: how long an event of the type is kept for waits that open later (R33); 30 days, also

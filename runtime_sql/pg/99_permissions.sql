@@ -70,8 +70,11 @@ begin
         wf.wf_worker_authenticate, wf.sp_worker_request_task, wf.sp_worker_request_tasks,
         wf.sp_worker_submit_result, wf.sp_worker_submit_results, wf.sp_worker_fail_task,
         wf.sp_worker_heartbeat, wf.sp_worker_release_task,
-        wf.sync_execution_scope_action_entry_after_submit
+        wf.sync_execution_scope_action_entry_after_submit, wf.wf_api_key_authenticate,
+        wf.sp_enroll_worker, wf.wf_worker_profile, wf.wf_claimable_capabilities
        to wf_gateway;
+    grant select on wf.v_api_key to wf_gateway, wf_operator;
+    grant execute on function wf.wf_queue_depth to wf_gateway, wf_operator, wf_reader;
     grant execute on function
         wf.sp_ingest_event, wf.sp_signal_wait, wf.wf_repo_create_workflow_instance,
         wf.sp_start_workflow_instance, wf.sp_register_worker, wf.sp_tick
@@ -83,17 +86,19 @@ begin
        to wf_gateway, wf_operator, wf_reader;
 
     -- Operating.
+    grant select on wf.v_worker_token to wf_operator;
     grant execute on function
         wf.sp_set_worker_state, wf.sp_cancel_workflow_instance, wf.sp_pause_workflow_instance,
         wf.sp_resume_workflow_instance, wf.sp_release_affinity, wf.sp_purge_instances,
         wf.sp_delete_workflow_def, wf.sp_retry_failed_node, wf.sp_purge_bundles,
-        wf.sp_purge_events, wf.wf_repo_upsert_event_type
+        wf.sp_purge_events, wf.wf_repo_upsert_event_type, wf.sp_create_api_key,
+        wf.sp_revoke_api_key, wf.sp_revoke_worker_token, wf.sp_set_worker_token_expiry
        to wf_operator;
 
     -- Looking. A view calls these routines with the rights of who reads it.
-    grant execute on function wf.wf_execution_path to wf_gateway, wf_operator, wf_reader;
+    grant execute on function wf.wf_execution_path, wf.wf_now to wf_gateway, wf_operator, wf_reader;
     grant execute on function
-        wf.wf_trace_instance, wf.wf_mask_sensitive, wf.wf_now,
+        wf.wf_trace_instance, wf.wf_mask_sensitive,
         wf.wf_repo_try_latest_task_result_code, wf.wf_repo_get_instance_extension
        to wf_operator, wf_reader;
     grant select on

@@ -52,12 +52,20 @@ class World:
     graph: str
 
 
+KEY = "wf_badinput01_" + "k" * 43
+ENROLL_KEY = "wf_badinput02_" + "e" * 43
+
+
 def make_world(connection: psycopg.Connection[Any], folder: Path) -> World:
     connection.execute("insert into wf.wf_setting values ('now', '2026-01-01T00:00:00Z')")
     connection.execute("select wf.sp_register_worker(%s, %s, array['*'])", (OTHER, drive.TOKEN))
     connection.execute("select wf.sp_register_worker(%s, %s, array['*'])", ("late", drive.TOKEN))
     connection.execute(
         "update wf.worker_token set expires_at = '2025-12-31' where worker_id = 'late'"
+    )
+    connection.execute(
+        "select wf.sp_create_api_key(%s, 'enroll', array['enroll'], null, null, array['t'])",
+        (ENROLL_KEY,),
     )
     spec = drive.compile_text(folder, TEXT)
     drive.deploy(connection, spec)
@@ -200,6 +208,33 @@ def good_arguments(world: World) -> dict[str, dict[str, Any]]:
             "capabilities": "{t}",
             "max_concurrency": "1",
         },
+        "sp_create_api_key": {
+            "key": KEY,
+            "name": "new",
+            "roles": "{event_source,enroll}",
+            "source": "s",
+            "event_types": "{bell}",
+            "capabilities": "{t}",
+            "expires_at": "2027-01-01T00:00:00Z",
+        },
+        "sp_revoke_api_key": {"key_id": "badinput02"},
+        "wf_api_key_authenticate": {"key": ENROLL_KEY},
+        "sp_enroll_worker": {
+            "key": ENROLL_KEY,
+            "worker_id": "new",
+            "worker_token": drive.TOKEN,
+            "capabilities": "{t}",
+            "max_concurrency": "1",
+        },
+        "sp_set_worker_token_expiry": {
+            "worker_id": drive.WORKER,
+            "expires_at": "2027-01-01T00:00:00Z",
+            "token_id": None,
+        },
+        "sp_revoke_worker_token": {"worker_id": drive.WORKER, "token_id": None},
+        "wf_worker_profile": worker,
+        "wf_claimable_capabilities": {},
+        "wf_queue_depth": {},
         "sp_set_worker_state": {"worker_id": drive.WORKER, "desired_state": "DRAINING"},
         "sp_cancel_workflow_instance": {**running, "reason": "r"},
         "sp_pause_workflow_instance": running,

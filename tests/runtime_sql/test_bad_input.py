@@ -139,6 +139,40 @@ OUTCOMES: dict[str, dict[str, str]] = {
         "capabilities": "fine: null; 20004: empty_element null_element",
         "max_concurrency": "20004: null negative zero",
     },
+    "sp_create_api_key": {
+        "key": "20004: null empty long control unknown",
+        "name": "20004: null empty long control; fine: unknown",
+        "roles": "20004: null empty_element null_element",
+        "source": "20004: null empty long control; fine: unknown",
+        "event_types": "20004: null empty_element null_element",
+        "capabilities": "20004: null empty_element null_element",
+        "expires_at": "fine: null",
+    },
+    "sp_revoke_api_key": {
+        "key_id": "20002: null empty long control unknown",
+    },
+    "wf_api_key_authenticate": {
+        "key": "20001: null empty long control unknown",
+    },
+    "sp_enroll_worker": {
+        "key": "20001: null empty long control unknown",
+        "worker_id": "20004: null empty long control; fine: unknown; 20008: expired",
+        "worker_token": "20004: null empty long control unknown",
+        "capabilities": "20004: null; 20008: empty_element null_element",
+        "max_concurrency": "20004: null negative zero",
+    },
+    "sp_set_worker_token_expiry": {
+        "worker_id": "20002: null empty long control unknown; fine: expired",
+        "expires_at": "fine: null",
+        "token_id": "fine: null; 20002: empty long control unknown",
+    },
+    "sp_revoke_worker_token": {
+        "worker_id": "20002: null empty long control unknown; fine: expired",
+        "token_id": "fine: null; 20002: empty long control unknown",
+    },
+    "wf_worker_profile": {},
+    "wf_claimable_capabilities": {},
+    "wf_queue_depth": {},
     "sp_set_worker_state": {
         "worker_id": "20002: null empty long control unknown; fine: expired",
         "desired_state": "20004: null empty long control unknown",
@@ -320,7 +354,7 @@ def expected(routine: RoutineEntry, parameter: str, kind: str) -> str:
     if (
         has_token
         and parameter in ("worker_id", "worker_token")
-        and routine.name != "sp_register_worker"
+        and routine.name not in ("sp_register_worker", "sp_enroll_worker")
     ):
         return "20001"
     for part in OUTCOMES[routine.name][parameter].split("; "):

@@ -66,6 +66,10 @@ COMMANDS: tuple[Command, ...] = (
     Command("events send", "events_send", "hand an event to the workflows", "Database"),
     Command("dev", "dev", "run everything on this machine, and follow the files", "Processes"),
     Command("worker", "worker", "claim tasks and run Python handlers for them", "Processes"),
+    Command("gateway", "gateway", "serve the HTTP API for workers and programs", "Processes"),
+    Command("key create", "key_create", "make a key for the gateway's API", "Processes"),
+    Command("key ls", "key_ls", "list the keys of the gateway's API", "Processes"),
+    Command("key revoke", "key_revoke", "end a key of the gateway's API", "Processes"),
 )
 
 

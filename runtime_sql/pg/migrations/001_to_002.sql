@@ -133,3 +133,21 @@ create index ix_event_ingested on wf.event (ingested_at);
 
 -- When an attempt that did not end its execution was claimed; unknown of older ones.
 alter table wf.node_attempt add column claimed_at timestamptz;
+
+-- Keys for gateways.
+create table wf.api_key (
+    key_id        text         not null,
+    name          text         not null,
+    roles         text[]       not null,
+    source        text,
+    event_types   text[]       not null,
+    capabilities  text[]       not null,
+    salt          bytea        not null,
+    key_hash      bytea        not null,
+    created_at    timestamptz  not null,
+    expires_at    timestamptz,
+    revoked_at    timestamptz,
+    constraint pk_api_key primary key (key_id),
+    constraint ck_api_key_name check (char_length(name) between 1 and 200)
+);
+create unique index uq_api_key_name on wf.api_key (name) where revoked_at is null;

@@ -1,0 +1,188 @@
+"""A gateway of its own for each test, over a fresh database with one workflow in it.
+
+`gateway` runs uvicorn in a thread on a free port of 127.0.0.1; `process` tests start `wf gateway`
+themselves. Requests go through httpx, except where a client must misbehave.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from runtime_sql.gateway_client import GatewayClient, KeyGrant, connect_gateway
+from tests.runtime_sql import drive
+from wfsql.gateway.app import GatewayApp
+from wfsql.gateway.keys import new_key
+from wfsql.gateway.log import new_logger
+from wfsql.gateway.server import new_server, open_sockets
+from wfsql.gateway.settings import Address, Settings
+
+FLOW = """
+    workflow pair {
+      input { amount : number = 1 }
+      action first = t.do(amount: var.amount)
+      action second = t.do()
+    }
+"""
+WAITS = """
+    workflow waits {
+      wait_event bell on "bell" { correlate "k" }
+    }
+"""
+
+
+@dataclass
+class Running:
+    """A gateway that runs, and what a test needs to speak to it."""
+
+    url: str
+    database: str
+    app: GatewayApp
+    log: io.StringIO
+    stop: Callable[[], None]
+    client: httpx.Client
+    keys: dict[str, str] = field(default_factory=dict)
+    tokens: dict[str, str] = field(default_factory=dict)
+
+    def key(self, role: str, **grant: Any) -> str:
+        """A key with a role, made when it is first asked for."""
+        name = f"{role}-{len(self.keys)}" if grant else role
+        if name not in self.keys:
+            given: dict[str, Any] = grant
+            if role == "event_source":
+                given = {"source": "shop", "event_types": ("bell", "ring"), **grant}
+            if role == "enroll":
+                given = {"capabilities": ("*",), **grant}
+            with_client(
+                self.database,
+                lambda client, key: client.create_api_key(
+                    key, KeyGrant(name=name, roles=(role,), **given)
+                ),
+                key := new_key(),
+            )
+            self.keys[name] = key
+        return self.keys[name]
+
+    def as_key(self, role: str, **grant: Any) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.key(role, **grant)}"}
+
+    def worker(self, name: str = "w1", capabilities: tuple[str, ...] = ("*",)) -> dict[str, str]:
+        """The headers of a worker, enrolled when it is first asked for."""
+        if name not in self.tokens:
+            token = new_key()
+            answer = self.client.post(
+                "/v1/workers/enroll",
+                headers=self.as_key("enroll"),
+                json={
+                    "worker_id": name,
+                    "worker_token": token,
+                    "capabilities": list(capabilities),
+                },
+            )
+            assert answer.status_code == 200, answer.text
+            self.tokens[name] = token
+        return {"Authorization": f"Bearer {self.tokens[name]}"}
+
+    def start(self, workflow: str = "pair", **more: Any) -> int:
+        answer = self.client.post(
+            "/v1/instances", headers=self.as_key("operator"), json={"workflow": workflow, **more}
+        )
+        assert answer.status_code == 201, answer.text
+        return int(answer.json()["instance_id"])
+
+    def request(self, worker: str = "w1", **more: Any) -> Any:
+        answer = self.client.post(
+            "/v1/workers/tasks/request",
+            headers=self.worker(worker),
+            json={"worker_id": worker, **more},
+        )
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def claim(self, worker: str = "w1") -> Any:
+        [task] = self.request(worker)["tasks"]
+        return task
+
+    def call(self, task: Any, what: str, worker: str = "w1", **more: Any) -> httpx.Response:
+        return self.client.post(
+            f"/v1/workers/tasks/{task['task_id']}/{what}",
+            headers=self.worker(worker),
+            json={"worker_id": worker, "lease_token": task["lease_token"], **more},
+        )
+
+
+def with_client(database: str, call: Callable[..., Any], *arguments: Any) -> Any:
+    """The answer of a call that the database must not refuse."""
+    client = connect_gateway(database)
+    assert not hasattr(client, "message"), client
+    try:
+        answer = call(client, *arguments)
+        assert not hasattr(answer, "message"), answer
+        return answer
+    finally:
+        client.close()  # type: ignore[union-attr]
+
+
+def serve(
+    database: str,
+    settings: Settings | None = None,
+    connect: Callable[[], GatewayClient] | None = None,
+) -> Running:
+    """Starts a gateway in a thread; returns when it listens."""
+    chosen = settings or Settings(listen=(Address("127.0.0.1", 0),), pool_size=4)
+    sockets = open_sockets(chosen.listen)
+    port = sockets[0].getsockname()[1]
+    log = io.StringIO()
+    app = GatewayApp(connect or (lambda: connect_gateway(database)), chosen, new_logger(log))
+    server = new_server(app, chosen)
+    started = threading.Event()
+
+    async def run() -> None:
+        startup = server.startup
+
+        async def and_say(sockets: Any = None) -> None:
+            await startup(sockets)
+            started.set()
+
+        server.startup = and_say  # type: ignore[method-assign]
+        await server.serve(sockets)
+
+    thread = threading.Thread(target=lambda: asyncio.run(run()), daemon=True)
+    thread.start()
+    assert started.wait(10)
+    url = f"http://127.0.0.1:{port}"
+
+    def stop() -> None:
+        server.should_exit = True
+        thread.join(20)
+        assert not thread.is_alive()
+
+    client = httpx.Client(base_url=url, timeout=40)
+    return Running(url, database, app, log, stop, client)
+
+
+@pytest.fixture
+def database(pg_url: str, tmp_path: Path) -> str:
+    """The URL of a database with the workflows `pair` and `waits`."""
+    with drive.connect(pg_url) as connection:
+        for text in (FLOW, WAITS):
+            drive.deploy(connection, drive.compile_text(tmp_path, text))
+    return pg_url
+
+
+@pytest.fixture
+def gateway(database: str) -> Iterator[Running]:
+    running = serve(database)
+    try:
+        yield running
+    finally:
+        running.client.close()
+        running.stop()

@@ -91,11 +91,10 @@ class GatewayBeater:
             raise BeatFailed(f"{type(error).__name__}: {error}") from error
         if status != 200:
             raise BeatFailed(f"HTTP {status}", is_refused=status in (401, 403))
-        return [
-            Beat(found["task_id"], found.get("command") or "NONE", found.get("rows_updated") != 0)
-            for found in document["answers"]
-            if not found.get("problem")
-        ]
+        try:
+            return [_beat(found) for found in document["answers"] if not found.get("problem")]
+        except (AttributeError, KeyError, TypeError) as error:
+            raise BeatFailed("the answer is not a gateway's") from error
 
     def _post(self, body: str, token: str) -> tuple[int, bytes]:
         if self._connection is None:
@@ -126,6 +125,10 @@ class GatewayBeater:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+def _beat(found: dict[str, Any]) -> Beat:
+    return Beat(found["task_id"], found.get("command") or "NONE", found.get("rows_updated") != 0)
 
 
 @dataclass(slots=True)

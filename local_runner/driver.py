@@ -284,7 +284,10 @@ class Driver:
     def _hand_out(self, command: RunAction, now: int) -> None:
         worker = heapq.heappop(self._free_workers)
         context = None
-        if self._handlers.wants_context(command.action):
+        # An async handler is cancelled through it, whether it asks for it or not.
+        if self._handlers.wants_context(command.action) or not self._handlers.is_plain(
+            command.action
+        ):
             own_id = self._machine.instance_id
             context = TaskContext(command.path, command.attempt, own_id)
         deadline = None if command.timeout_ms is None else now + command.timeout_ms

@@ -7,10 +7,11 @@
         return {"reservation_id": "R1"}
 
 A handler gets the action's input as keyword arguments (integers as `int`, other numbers as
-`Decimal`) and returns the output, or a `Result` with a result code. It may be `async`. Arguments
-that have a type hint are checked, and made what the hint says, by pydantic. A first parameter
-annotated `TaskContext` gets the task's surroundings. An exception is result code -1 with the
-message `TypeName: text`. A program as a handler is declared with `command`, see
+`Decimal`) and returns the output, or a `Result` with a result code. It may be `async`, and is then
+cancelled when its result is no longer wanted. Arguments that have a type hint are checked, and made
+what the hint says, by pydantic. A first parameter annotated `TaskContext` gets the task's
+surroundings. An exception is result code -1, or its attribute `result_code` if that is negative,
+with the message `TypeName: text` and the last lines of its traceback as the output. A program as a handler is declared with `command`, see
 `command_handlers.py`. The local runner and the database worker use this module alike, so it knows
 nothing of either.
 """
@@ -22,6 +23,7 @@ import importlib
 import importlib.util
 import inspect
 import logging
+import os
 import re
 import sys
 import threading
@@ -41,6 +43,11 @@ COMMANDS_NAME = "__wfsql_commands__"
 
 _MARK = "__wfsql_actions__"
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+# So much of an exception goes into the trace: its text, and the innermost frames.
+_MESSAGE_CHARACTERS = 10_000
+_FRAMES = 5
+# So often an async handler's context is looked at.
+_LOOK_SECONDS = 0.2
 _LOG = logging.getLogger("wfsql.handlers")
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -166,10 +173,10 @@ def invoke(handler: Handler, name: str, input: JsonValue, context: TaskContext |
         if returned is None:
             return _NOTHING
         if hasattr(returned, "__await__"):
-            returned = _finish_async(returned)
+            returned = _finish_async(returned, None if context is None else context.cancelled)
     except (Exception, SystemExit) as error:
         _LOG.debug("handler of %s failed", name, exc_info=True)
-        return failure(_described(error))
+        return _raised(error)
     return _outcome(returned)
 
 
@@ -193,13 +200,23 @@ def _handler(function: Callable[..., Any]) -> Handler:
     )
 
 
-def _finish_async(awaitable: Awaitable[Any]) -> Any:
-    """Runs what an async handler has returned, in a loop of its own."""
+def _finish_async(awaitable: Awaitable[Any], cancelled: threading.Event | None) -> Any:
+    """Runs what an async handler has returned, in a loop of its own.
+
+    It is cancelled, once, when its result is no longer wanted.
+    """
     import asyncio
 
     async def wait() -> Any:
+        task = asyncio.ensure_future(awaitable)
+        while cancelled is not None:
+            await asyncio.wait({task}, timeout=_LOOK_SECONDS)
+            if task.done() or cancelled.is_set():
+                # Without effect on one that is done.
+                task.cancel()
+                break
         try:
-            return await awaitable
+            return await task
         except asyncio.CancelledError:
             return Result(-1, message="CancelledError")
 
@@ -238,6 +255,23 @@ def failure(message: str) -> Outcome:
     return Outcome(-1, None, _storable(message))
 
 
+def _raised(error: BaseException) -> Outcome:
+    """Returns what an exception leaves: its own `result_code` if that is one that fails."""
+    code = getattr(error, "result_code", -1)
+    if type(code) is not int or not -(2**31) <= code < 0:
+        code = -1
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename != __file__ and f"{os.sep}asyncio{os.sep}" not in frame.filename
+    ]
+    lines = [
+        _storable(f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}: {frame.line or ''}")
+        for frame in frames[-_FRAMES:]
+    ]
+    return Outcome(code, {"traceback": lines} if lines else None, _storable(_described(error)))
+
+
 def _described(error: BaseException) -> str:
     # A SyntaxError's own text repeats the place, which stands behind it.
     text = error.msg if isinstance(error, SyntaxError) else str(error)
@@ -246,6 +280,8 @@ def _described(error: BaseException) -> str:
 
 
 def _storable(text: str) -> str:
+    if len(text) > _MESSAGE_CHARACTERS:
+        text = text[:_MESSAGE_CHARACTERS] + "…"
     return _UNSTORABLE.sub("\ufffd", text)
 
 

@@ -11,6 +11,7 @@ may stand between. A client belongs to one thread.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -51,6 +52,35 @@ class Task:
     lease_until: datetime | None
     deadline: datetime | None
     path: str
+
+
+class Held(Protocol):
+    """What a worker call needs to know of a task that is held: a `Task`, a `Lease`, a result."""
+
+    @property
+    def execution_id(self) -> int: ...
+
+    @property
+    def lease_token(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A task that is held, for who knows no more of it."""
+
+    execution_id: int
+    lease_token: int
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitItem:
+    """One result of a batch."""
+
+    execution_id: int
+    lease_token: int
+    code: int
+    output_json: str | None
+    message: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +193,7 @@ class RuntimeClient(OperatorClient, Protocol):
 
     def submit_result(
         self,
-        task: Task,
+        task: Held,
         worker_id: str,
         token: str,
         code: int,
@@ -172,14 +202,18 @@ class RuntimeClient(OperatorClient, Protocol):
     ) -> Submitted | Failure: ...
 
     def fail_task(
-        self, task: Task, worker_id: str, token: str, code: int, message: str
+        self, task: Held, worker_id: str, token: str, code: int, message: str
     ) -> Failure | None: ...
 
-    def release_task(self, task: Task, worker_id: str, token: str) -> Failure | None: ...
+    def release_task(self, task: Held, worker_id: str, token: str) -> Failure | None: ...
 
     def heartbeat(
-        self, task: Task, worker_id: str, token: str, extend_seconds: int
+        self, task: Held, worker_id: str, token: str, extend_seconds: int
     ) -> Heartbeat | Failure: ...
+
+    def submit_results(
+        self, worker_id: str, token: str, items: Sequence[SubmitItem]
+    ) -> list[Submitted] | Failure: ...
 
     def tick(self) -> Failure | None: ...
 
@@ -389,7 +423,7 @@ class PostgresClient(OperatorCalls):
     @failures_as_values
     def submit_result(
         self,
-        task: Task,
+        task: Held,
         worker_id: str,
         token: str,
         code: int,
@@ -410,7 +444,7 @@ class PostgresClient(OperatorCalls):
         return Submitted(row[0], row[1], row[2] or 0, row[3])
 
     @failures_as_values
-    def fail_task(self, task: Task, worker_id: str, token: str, code: int, message: str) -> None:
+    def fail_task(self, task: Held, worker_id: str, token: str, code: int, message: str) -> None:
         self._rows(
             "select 1 from wf.sp_worker_fail_task(%s, %s, %s, %s, %s, %s)",
             task.execution_id,
@@ -422,7 +456,7 @@ class PostgresClient(OperatorCalls):
         )
 
     @failures_as_values
-    def release_task(self, task: Task, worker_id: str, token: str) -> None:
+    def release_task(self, task: Held, worker_id: str, token: str) -> None:
         self._rows(
             "select 1 from wf.sp_worker_release_task(%s, %s, %s, %s)",
             task.execution_id,
@@ -432,7 +466,7 @@ class PostgresClient(OperatorCalls):
         )
 
     @failures_as_values
-    def heartbeat(self, task: Task, worker_id: str, token: str, extend_seconds: int) -> Heartbeat:
+    def heartbeat(self, task: Held, worker_id: str, token: str, extend_seconds: int) -> Heartbeat:
         [row] = self._rows(
             "select rows_updated, desired_state, command"
             " from wf.sp_worker_heartbeat(%s, %s, %s, %s, %s)",
@@ -443,6 +477,29 @@ class PostgresClient(OperatorCalls):
             task.lease_token,
         )
         return Heartbeat(*row)
+
+    def submit_results(
+        self, worker_id: str, token: str, items: Sequence[SubmitItem]
+    ) -> list[Submitted] | Failure:
+        """Hands in many results, all or none; one answer for each, in their order."""
+        if len(items) == 1:
+            [one] = items
+            answer = self.submit_result(
+                one, worker_id, token, one.code, one.output_json, one.message
+            )
+            return [answer] if isinstance(answer, Submitted) else answer
+        return self._submit_many(worker_id, token, results_json(items))
+
+    @failures_as_values
+    def _submit_many(self, worker_id: str, token: str, results: str) -> list[Submitted]:
+        rows = self._rows(
+            "select accepted, instance_status, next_ready_count, reason"
+            " from wf.sp_worker_submit_results(%s, %s, %s)",
+            worker_id,
+            token,
+            results,
+        )
+        return [Submitted(row[0], row[1], row[2] or 0, row[3]) for row in rows]
 
     @failures_as_values
     def tick(self) -> None:
@@ -662,6 +719,23 @@ class PostgresClient(OperatorCalls):
     @failures_as_values
     def _execute_script(self, text: str) -> None:
         self._connection.execute(text.encode())
+
+
+def results_json(items: Sequence[SubmitItem]) -> str:
+    """Returns what `sp_worker_submit_results` reads; an output's own text goes in as it is."""
+    return f"[{','.join(map(_item_json, items))}]"
+
+
+def _item_json(item: SubmitItem) -> str:
+    head = {
+        "node_execution_id": item.execution_id,
+        "lease_token": item.lease_token,
+        "result_code": item.code,
+        "message": item.message,
+    }
+    # A JSON null is a value, no output is none.
+    output = "" if item.output_json is None else f', "output": {item.output_json}'
+    return f"{json.dumps(head)[:-1]}{output}}}"
 
 
 def _unknown_instance(instance_id: int) -> Failure:

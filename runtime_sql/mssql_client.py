@@ -24,12 +24,15 @@ from runtime_sql.connection import (
     CreatedGraph,
     ExecutionRow,
     Heartbeat,
+    Held,
     Ingested,
     InputRow,
     Instance,
     Started,
+    SubmitItem,
     Submitted,
     Task,
+    results_json,
 )
 from runtime_sql.failures import ApiError, DatabaseProblem, Failure
 from runtime_sql.go_batches import split_batches
@@ -153,7 +156,7 @@ class MssqlClient(OperatorCalls):
 
     def submit_result(
         self,
-        task: Task,
+        task: Held,
         worker_id: str,
         token: str,
         code: int,
@@ -176,7 +179,7 @@ class MssqlClient(OperatorCalls):
         return self._ask(read)
 
     def fail_task(
-        self, task: Task, worker_id: str, token: str, code: int, message: str
+        self, task: Held, worker_id: str, token: str, code: int, message: str
     ) -> Failure | None:
         def read() -> None:
             self._call(
@@ -191,7 +194,7 @@ class MssqlClient(OperatorCalls):
 
         return self._ask(read)
 
-    def release_task(self, task: Task, worker_id: str, token: str) -> Failure | None:
+    def release_task(self, task: Held, worker_id: str, token: str) -> Failure | None:
         def read() -> None:
             self._call(
                 "sp_worker_release_task",
@@ -204,7 +207,7 @@ class MssqlClient(OperatorCalls):
         return self._ask(read)
 
     def heartbeat(
-        self, task: Task, worker_id: str, token: str, extend_seconds: int
+        self, task: Held, worker_id: str, token: str, extend_seconds: int
     ) -> Heartbeat | Failure:
         def read() -> Heartbeat:
             [row] = self._call(
@@ -216,6 +219,28 @@ class MssqlClient(OperatorCalls):
                 lease_token=task.lease_token,
             )
             return Heartbeat(*row)
+
+        return self._ask(read)
+
+    def submit_results(
+        self, worker_id: str, token: str, items: Sequence[SubmitItem]
+    ) -> list[Submitted] | Failure:
+        """Hands in many results, all or none; one answer for each, in their order."""
+        if len(items) == 1:
+            [one] = items
+            answer = self.submit_result(
+                one, worker_id, token, one.code, one.output_json, one.message
+            )
+            return [answer] if isinstance(answer, Submitted) else answer
+
+        def read() -> list[Submitted]:
+            rows = self._call(
+                "sp_worker_submit_results",
+                worker_id=worker_id,
+                worker_token=token,
+                results_json=results_json(items),
+            )
+            return [Submitted(bool(row[1]), row[2], row[3] or 0, row[4]) for row in rows]
 
         return self._ask(read)
 

@@ -1,31 +1,42 @@
 """The worker: claims tasks, runs their handlers, hands in the results.
 
-Flow: the main loop claims as many tasks as threads are free → a thread runs the handler and submits
-→ the loop is woken and claims again. A third thread extends the leases of what is in hand, every
-third of a lease, and calls `sp_tick` every 5 s so that timers move. With nothing to do, the pauses
-between two claims grow from 5 ms to 250 ms.
+Flow: the main loop claims as many tasks as threads are free, a little more when tasks are short →
+a thread runs the handler → the submitter hands in what has piled up while it was at the one before,
+as one call → the loop is woken and claims again. Leases are extended by a process of its own
+(`heart.py`). A result is kept on disk, where there is a spool, until its call is answered.
 
 `stop()` (SIGTERM) ends the claiming; what is in hand is finished and handed in. The command DRAIN
-does the same. STOP gives the tasks back instead, without waiting for their handlers (R28).
+does the same. STOP, or `abandon()`, gives the tasks back instead, without waiting for their
+handlers (R28).
 """
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from threading import Event, Lock, Thread, local
+from threading import Condition, Event, Thread
 
-from runtime_sql.connection import Heartbeat, Task
-from runtime_sql.failures import ApiError, DatabaseProblem, Failure, first_line
-from wfsql.worker.link import Connect, Link
+from runtime_sql.connection import Task
+from wfsql.worker.heartbeat import Heard, Heartbeat, Held
+from wfsql.worker.log import WorkerLog
+from wfsql.worker.pace import Pace
+from wfsql.worker.patience import Backoff, repeat
+from wfsql.worker.source import Finished, TaskSource, Trouble
+from wfsql.worker.spool import Spool
+from wfsql.worker.submitter import Submitter
 
 _SHORTEST_PAUSE_SECONDS = 0.005
 _LONGEST_PAUSE_SECONDS = 0.25
+# A task that was claimed ahead and not begun by then is given to others.
+_AHEAD_SECONDS = 0.5
+# How long a worker that gives up its tasks goes on trying to say so.
+_FAREWELL_SECONDS = 2.0
+# How long the last results are tried, where they are kept on disk for the next start.
+_LAST_RESULTS_SECONDS = 10.0
 _TICK_SECONDS = 5.0
-# So many dead rows make claiming slow before autovacuum comes round.
-_DEAD_ROWS_LIMIT = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +55,6 @@ no handler for this action."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerSettings:
-    worker_id: str
-    token: str
-    capability: str | None = None
     concurrency: int = 1
     lease_seconds: int = 60
     idle_exit_seconds: float | None = None
@@ -61,56 +69,74 @@ class Stopped:
     is_fault: bool = False
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _InHand:
     task: Task
+    claimed_at: float
     cancelled: Event = field(default_factory=Event)
 
 
 class Worker:
-    """One worker process. `run` returns None after an orderly end, else why it had to stop."""
+    """One worker process. `run` returns None after an orderly end, else why it had to stop.
+
+    `tick`, if given, is called every 5 s in a thread of its own; a gateway does it for itself.
+    """
 
     def __init__(
         self,
         settings: WorkerSettings,
-        connect: Connect,
+        source: TaskSource,
         invoke: Invoke,
-        log: Callable[[str], None],
+        heartbeat: Heartbeat,
+        log: WorkerLog,
+        *,
+        spool: Spool | None = None,
+        tick: Callable[[], object] | None = None,
     ) -> None:
         self._settings = settings
-        self._connect = connect
+        self._source = source
         self._invoke = invoke
+        self._heartbeat = heartbeat
         self._log = log
+        self._spool = spool
+        self._tick = tick
         self._stop = Event()
         self._over = Event()
         self._wake = Event()
-        self._lock = Lock()
+        # Guards what is in hand; threads wait at it for tasks.
+        self._work = Condition()
         self._in_hand: dict[int, _InHand] = {}
-        self._threads = local()
-        self._links: list[Link] = []
+        self._waiting: deque[_InHand] = deque()
+        self._thread_count = 0
+        self._pace = Pace(settings.concurrency)
         self._reason: Stopped | None = None
+        self._submitter = Submitter(source, spool, log, self._done_with, self._refused)
         self.abandoned = False
-        self.finished_count = 0
 
     def stop(self) -> None:
         """Ends the claiming; may be called from any thread, but not from a signal handler."""
         self._stop.set()
+        self._source.interrupt()
         self._wake.set()
 
+    def abandon(self) -> None:
+        """Ends the claiming, too, and gives back what is in hand; finished results stay."""
+        self.abandoned = True
+        self.stop()
+
     def run(self) -> Stopped | None:
-        heart = Thread(target=self._keep_leases, name="heartbeat", daemon=True)
-        heart.start()
-        pool = ThreadPoolExecutor(self._settings.concurrency, thread_name_prefix="task")
+        self._heartbeat.begin(Heard(self._cancel, self._obey, self._renew, self._log.note))
+        self._submitter.load_spooled()
+        self._submitter.start()
+        if self._tick is not None:
+            Thread(target=self._keep_ticking, name="tick", daemon=True).start()
         try:
-            self._claim_until_stopped(pool)
-        finally:
+            # What an earlier process has left goes first: the leases are the oldest.
+            self._submitter.wait_for_all(self._stop)
+            self._claim_until_stopped()
             self._wait_for_hands()
-            pool.shutdown(wait=not self.abandoned)
-            self._over.set()
-            heart.join()
-            if not self.abandoned:
-                for link in self._links:
-                    link.close()
+        finally:
+            self._end()
         return self._reason
 
     @property
@@ -118,98 +144,212 @@ class Worker:
         """How many tasks are being worked on."""
         return len(self._in_hand)
 
+    @property
+    def finished_count(self) -> int:
+        """How many results were accepted."""
+        return self._submitter.accepted_count
+
     # Claiming -----------------------------------------------------------------------------------
 
-    def _claim_until_stopped(self, pool: ThreadPoolExecutor) -> None:
-        link = self._own_link()
-        pause = _SHORTEST_PAUSE_SECONDS
+    def _claim_until_stopped(self) -> None:
+        pause = Backoff(_SHORTEST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS, draw=lambda: 1.0)
         idle_since = time.monotonic()
         while not self._stop.is_set():
             self._wake.clear()
-            free = self._settings.concurrency - len(self._in_hand)
-            claimed = self._claim(link, pool, free) if free else 0
+            room = self._room()
+            if not room:
+                self._wake.wait(_AHEAD_SECONDS if self._waiting else None)
+                self._give_back_what_waits()
+                continue
+            wait_seconds = self._wait_seconds(idle_since)
+            asked_at = time.monotonic()
+            claimed = self._claim(room, wait_seconds)
+            if claimed or self._in_hand:
+                idle_since = time.monotonic()
             if claimed:
-                pause, idle_since = _SHORTEST_PAUSE_SECONDS, time.monotonic()
-            if claimed < free:
-                if self._idle_too_long(idle_since):
-                    return
-                woken = self._wake.wait(pause)
-                pause = _SHORTEST_PAUSE_SECONDS if woken else min(pause * 2, _LONGEST_PAUSE_SECONDS)
-            elif not claimed:
-                self._wake.wait()
+                pause.reset()
+            elif self._idle_too_long(idle_since):
+                return
+            has_waited = wait_seconds > 0 and (claimed or time.monotonic() - asked_at > 0.5)
+            # A result that has been handed in may have made new work, and wakes this up.
+            if claimed < room and not has_waited and self._wake.wait(pause.next()):
+                pause.reset()
+
+    def _room(self) -> int:
+        """Returns how many tasks to ask for; 0 while there is enough to do."""
+        return 0 if self._submitter.is_behind else self._pace.room(len(self._in_hand))
+
+    def _wait_seconds(self, idle_since: float) -> int:
+        """Returns how long a request may wait for work at the other end."""
+        if len(self._in_hand) >= self._settings.concurrency:
+            return 0
+        longest = self._source.longest_wait_seconds
+        if self._settings.idle_exit_seconds is None:
+            return longest
+        left = self._settings.idle_exit_seconds - (time.monotonic() - idle_since)
+        return min(longest, max(math.ceil(left), 0))
+
+    def _idle_too_long(self, idle_since: float) -> bool:
+        limit = self._settings.idle_exit_seconds
+        return limit is not None and time.monotonic() - idle_since > limit
+
+    def _claim(self, room: int, wait_seconds: int) -> int:
+        claim = repeat(lambda: self._source.request(room, wait_seconds), self._stop, self._log.note)
+        if isinstance(claim, Trouble):
+            if not claim.passing:
+                self._refused(claim)
+            return 0
+        self._pace.claimed(len(claim.tasks), room)
+        if claim.tasks:
+            self._take(claim.tasks)
+        self._obey(claim.command)
+        return len(claim.tasks)
+
+    def _take(self, tasks: Iterable[Task]) -> None:
+        now = time.monotonic()
+        taken = [_InHand(task, now) for task in tasks]
+        self._heartbeat.hold([self._lease(held.task) for held in taken])
+        with self._work:
+            self._in_hand.update((held.task.execution_id, held) for held in taken)
+            self._waiting.extend(taken)
+            self._work.notify(len(taken))
+            wanted = min(self._settings.concurrency, len(self._in_hand))
+            for number in range(self._thread_count, wanted):
+                Thread(target=self._keep_working, name=f"task-{number}", daemon=True).start()
+            self._thread_count = max(self._thread_count, wanted)
+
+    def _lease(self, task: Task) -> Held:
+        """Returns what to extend; an action's own lease may be shorter than what was asked for."""
+        seconds = float(self._settings.lease_seconds)
+        if task.lease_until is not None:
+            # By this machine's clock, which may be off; so never longer than was asked for.
+            seconds = min(seconds, max(task.lease_until.timestamp() - time.time(), 1.0))
+        return task.execution_id, task.lease_token, seconds
+
+    # Ending -------------------------------------------------------------------------------------
+
+    def _obey(self, command: str) -> None:
+        if command in {"DRAIN", "STOP"} and not self.abandoned:
+            self._log.note(f"told to {command}")
+            if command == "STOP":
+                self.abandon()
+            else:
+                self.stop()
+
+    def _renew(self) -> None:
+        self._source.renew()
+
+    def _refused(self, reason: Trouble | Exception) -> None:
+        self._give_up(because(reason))
+
+    def _give_up(self, reason: Stopped) -> None:
+        self._reason = self._reason or reason
+        self.stop()
 
     def _wait_for_hands(self) -> None:
         """Waits for the tasks in hand; a STOP that comes meanwhile ends the waiting."""
         while self._in_hand and not self.abandoned:
             self._wake.wait(_LONGEST_PAUSE_SECONDS)
             self._wake.clear()
+        if self.abandoned:
+            self._give_back(list(self._in_hand.values()))
 
-    def _idle_too_long(self, idle_since: float) -> bool:
-        limit = self._settings.idle_exit_seconds
-        return limit is not None and not self._in_hand and time.monotonic() - idle_since > limit
+    def _end(self) -> None:
+        self._over.set()
+        left = self._submitter.end(self._patience_seconds())
+        with self._work:
+            self._work.notify_all()
+        self._heartbeat.end()
+        if left:
+            self._give_up(self._unsubmitted(len(left)))
+        if not self.abandoned:
+            self._source.close()
 
-    def _claim(self, link: Link, pool: ThreadPoolExecutor, free: int) -> int:
-        s = self._settings
-        claim = link.call(
-            lambda client: client.request_tasks(
-                s.worker_id, s.token, s.capability, s.lease_seconds, free
-            )
-        )
-        if isinstance(claim, ApiError | DatabaseProblem):
-            self._give_up(_because(claim))
-            return 0
-        for task in claim.tasks:
-            held = _InHand(task)
-            with self._lock:
-                self._in_hand[task.execution_id] = held
-            pool.submit(self._work, held)
-        self._obey(claim.command)
-        return len(claim.tasks)
+    def _patience_seconds(self) -> float:
+        if self.abandoned or self._reason is not None:
+            return _FAREWELL_SECONDS
+        return _LAST_RESULTS_SECONDS if self._spool is not None else self._settings.lease_seconds
 
-    def _obey(self, command: str) -> None:
-        if command in {"DRAIN", "STOP"}:
-            self._log(f"told to {command}")
-            self.stop()
-        if command == "STOP":
-            self._give_back()
+    def _unsubmitted(self, count: int) -> Stopped:
+        what = "1 result was" if count == 1 else f"{count} results were"
+        if self._spool is None:
+            return Stopped(f"{what} not handed in; the leases will run out")
+        return Stopped(f"{what} not handed in", "they are kept, and go first at the next start")
 
-    def _give_back(self) -> None:
-        self.abandoned = True
-        link = self._own_link()
-        for held in self._held():
+    def _give_back_what_waits(self) -> None:
+        """What was claimed ahead of a task that takes long is given to others."""
+        too_old = time.monotonic() - _AHEAD_SECONDS
+        with self._work:
+            late = [held for held in self._waiting if held.claimed_at <= too_old]
+            for held in late:
+                self._waiting.remove(held)
+        if late:
+            self._pace.was_wrong(_AHEAD_SECONDS)
+            self._give_back(late)
+
+    def _give_back(self, tasks: Sequence[_InHand]) -> None:
+        until = time.monotonic() + _FAREWELL_SECONDS
+        self._heartbeat.drop([held.task.execution_id for held in tasks])
+        for held in tasks:
             held.cancelled.set()
-            link.call(self._release(held.task))
+            self._release(held.task, max(until - time.monotonic(), 0.0))
+            with self._work:
+                self._in_hand.pop(held.task.execution_id, None)
 
-    def _release(self, task: Task) -> Callable[..., Failure | None]:
-        s = self._settings
-        return lambda client: client.release_task(task, s.worker_id, s.token)
-
-    def _give_up(self, reason: Stopped) -> None:
-        self._reason = self._reason or reason
-        self.stop()
+    def _release(self, task: Task, patience_seconds: float) -> None:
+        repeat(
+            lambda: self._source.release(task.execution_id, task.lease_token),
+            Event(),
+            self._log.note,
+            patience_seconds=patience_seconds,
+        )
 
     # Working ------------------------------------------------------------------------------------
 
-    def _work(self, held: _InHand) -> None:
+    def _keep_working(self) -> None:
+        while True:
+            with self._work:
+                while not self._waiting and not self._over.is_set():
+                    self._work.wait()
+                if self._over.is_set():
+                    return
+                held = self._waiting.popleft()
+            try:
+                self._do(held)
+            except Exception as error:
+                # Nobody looks at the thread's result; a fault must end the worker, and be seen.
+                self._give_up(because(error))
+            finally:
+                with self._work:
+                    self._in_hand.pop(held.task.execution_id, None)
+                # With no backlog there is nothing to claim before the result is handed in.
+                if self._pace.has_backlog or self._stop.is_set():
+                    self._wake.set()
+
+    def _do(self, held: _InHand) -> None:
         task = held.task
         began = time.monotonic()
-        try:
-            outcome = self._invoke(task, held.cancelled)
-            if outcome is None:
-                self._refuse(task)
-            elif not self.abandoned:
-                self._hand_in(held, outcome, time.monotonic() - began)
-        except Exception as error:
-            # Nobody looks at the thread's result; a fault must end the worker, and be seen.
-            self._give_up(Stopped(f"{type(error).__name__}: {error}", is_fault=True))
-        finally:
-            with self._lock:
-                self._in_hand.pop(task.execution_id, None)
-            self._wake.set()
+        outcome = self._invoke(task, held.cancelled)
+        took = time.monotonic() - began
+        self._pace.took(took)
+        if outcome is None:
+            self._refuse(task)
+        elif not self.abandoned:
+            done = Finished(
+                task_id=task.execution_id,
+                lease_token=task.lease_token,
+                code=outcome.code,
+                output_json=outcome.output_json,
+                message=outcome.message,
+                name=f"{task.path} ({task.instance_id}) {task.action}",
+                took_seconds=took,
+            )
+            self._submitter.put(done)
 
     def _refuse(self, task: Task) -> None:
         """Gives back a task that nobody here can do, and ends, so that it is not claimed again."""
-        self._own_link().call(self._release(task))
+        self._heartbeat.drop([task.execution_id])
+        self._release(task, _FAREWELL_SECONDS)
         self._give_up(
             Stopped(
                 f'no handler for action "{task.action}", which was deployed after the start',
@@ -217,94 +357,25 @@ class Worker:
             )
         )
 
-    def _hand_in(self, held: _InHand, outcome: Outcome, took: float) -> None:
-        s, task = self._settings, held.task
-        try:
-            answer = self._own_link().call(
-                lambda client: client.submit_result(
-                    task, s.worker_id, s.token, outcome.code, outcome.output_json, outcome.message
-                ),
-                patience_seconds=s.lease_seconds,
-                insist=True,
-            )
-        except Exception as error:
-            # What one instance makes of its result must not end a worker that serves them all.
-            answer = ApiError(0, first_line(error))
-        name = f"{task.path} ({task.instance_id}) {task.action}"
-        if isinstance(answer, ApiError | DatabaseProblem):
-            self._submit_failed(task, name, answer)
-        elif not answer.accepted:
-            self._log(f"{name}: result not taken: {answer.reason}")
-        else:
-            self.finished_count += 1
-            note = f": {outcome.message}" if outcome.message else ""
-            self._log(f"{name} -> {outcome.code} in {took * 1000:.0f} ms{note}")
+    def _done_with(self, task_ids: Sequence[int]) -> None:
+        self._heartbeat.drop(task_ids)
+        self._wake.set()
 
-    def _submit_failed(self, task: Task, name: str, failure: ApiError | DatabaseProblem) -> None:
-        """A result that the runtime refuses fails the task; anything else ends the worker."""
-        self._log(f"{name}: {failure.message}")
-        if isinstance(failure, DatabaseProblem) or failure.code == 20001:
-            self._give_up(_because(failure))
-            return
-        s, message = self._settings, failure.message
-        self._own_link().call(
-            lambda client: client.fail_task(task, s.worker_id, s.token, -1, message)
-        )
+    def _cancel(self, task_ids: Iterable[int]) -> None:
+        for task_id in task_ids:
+            held = self._in_hand.get(task_id)
+            if held is not None:
+                held.cancelled.set()
 
-    # Leases -------------------------------------------------------------------------------------
-
-    def _keep_leases(self) -> None:
-        link = self._own_link()
-        beat_every = self._settings.lease_seconds / 3
-        next_beat = time.monotonic() + beat_every
-        next_tick = time.monotonic() + _TICK_SECONDS
-        while not self._over.wait(max(min(next_beat, next_tick) - time.monotonic(), 0)):
-            if time.monotonic() >= next_beat:
-                next_beat = time.monotonic() + beat_every
-                for held in self._held():
-                    self._beat(link, held)
-            if time.monotonic() >= next_tick:
-                next_tick = time.monotonic() + _TICK_SECONDS
-                tick(link)
-
-    def _beat(self, link: Link, held: _InHand) -> None:
-        s = self._settings
-        answer = link.call(
-            lambda client: client.heartbeat(held.task, s.worker_id, s.token, s.lease_seconds),
-            patience_seconds=s.lease_seconds / 3,
-        )
-        if not isinstance(answer, Heartbeat):
-            self._log(f"heartbeat: {answer.message}")
-        elif answer.command == "CANCEL" or answer.rows_updated == 0:
-            held.cancelled.set()
-        else:
-            self._obey(answer.command)
-
-    def _held(self) -> list[_InHand]:
-        with self._lock:
-            return list(self._in_hand.values())
-
-    def _own_link(self) -> Link:
-        """Returns the calling thread's link; a connection belongs to one thread."""
-        link: Link | None = getattr(self._threads, "link", None)
-        if link is None:
-            link = Link(self._connect, self._stop, self._log)
-            self._threads.link = link
-            with self._lock:
-                self._links.append(link)
-        return link
+    def _keep_ticking(self) -> None:
+        assert self._tick is not None
+        while not self._over.wait(_TICK_SECONDS):
+            self._tick()
 
 
-def tick(link: Link) -> None:
-    """Moves the timers on, and vacuums the task queue when it has become slow to claim from."""
-    link.call(lambda client: client.tick(), patience_seconds=1.0)
-    dead = link.call(lambda client: client.dead_task_rows(), patience_seconds=1.0)
-    if isinstance(dead, int) and dead > _DEAD_ROWS_LIMIT:
-        # A login that may not do it gets a warning of the server, and nothing breaks.
-        link.call(lambda client: client.vacuum_tasks(), patience_seconds=1.0)
-
-
-def _because(failure: ApiError | DatabaseProblem) -> Stopped:
-    if isinstance(failure, ApiError):
-        return Stopped(f"{failure.message} ({failure.code})")
-    return Stopped(failure.message, failure.hint)
+def because(trouble: Trouble | Exception) -> Stopped:
+    """Returns the reason for an end that a call, or a fault, has brought."""
+    if isinstance(trouble, Exception):
+        return Stopped(f"{type(trouble).__name__}: {trouble}", is_fault=True)
+    code = f" ({trouble.code})" if trouble.code else ""
+    return Stopped(f"{trouble.message}{code}", trouble.hint)

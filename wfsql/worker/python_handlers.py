@@ -5,7 +5,6 @@ The input comes as JSON text and is read with exact numbers; the output goes bac
 
 from __future__ import annotations
 
-import secrets
 from threading import Event
 
 from compiler import json_values
@@ -26,8 +25,3 @@ def invoke_with(handlers: Handlers) -> Invoke:
         return Outcome(outcome.code, output, outcome.message)
 
     return invoke
-
-
-def new_token() -> str:
-    """Returns a fresh worker token: `wf_`, an id to look it up by, 256 random bits (R26)."""
-    return f"wf_{secrets.token_hex(6)}_{secrets.token_urlsafe(32)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from decimal import Decimal
 from pathlib import Path
@@ -46,7 +47,57 @@ def test_a_result_carries_its_code_and_message() -> None:
 
 
 def test_an_exception_is_code_minus_one() -> None:
-    assert call(raising(ValueError("bad sku"))) == Outcome(-1, None, "ValueError: bad sku")
+    outcome = call(raising(ValueError("bad sku")))
+    assert (outcome.code, outcome.message) == (-1, "ValueError: bad sku")
+
+
+def test_an_exception_may_bring_its_result_code() -> None:
+    class OutOfStock(Exception):
+        result_code = -42
+
+    assert call(raising(OutOfStock("no bolts"))).code == -42
+
+
+@pytest.mark.parametrize("code", [0, 7, -(2**31) - 1, "-1", None, True])
+def test_an_exception_never_succeeds(code: Any) -> None:
+    error = ValueError("x")
+    error.result_code = code  # type: ignore[attr-defined]
+    assert call(raising(error)).code == -1
+
+
+def test_the_output_of_an_exception_is_where_it_was_raised() -> None:
+    def outer() -> None:
+        raising(ValueError("bad sku"))()
+
+    outcome = call(outer)
+    assert isinstance(outcome.output, dict)
+    lines = outcome.output["traceback"]
+    assert [line.split(":")[0] for line in lines] == ["test_handlers.py"] * 2
+    assert lines[-1].endswith(" in handler: raise error")
+
+
+def test_a_long_message_is_cut() -> None:
+    message = call(raising(ValueError("x" * 20_000))).message
+    assert message is not None
+    assert len(message) == 10_001
+    assert message.endswith("x…")
+
+
+def test_an_async_handler_is_cancelled_when_nobody_wants_its_result() -> None:
+    seen: list[str] = []
+
+    async def handler() -> None:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            seen.append("cancelled")
+            raise
+
+    context = TaskContext("w/k", 1, "1")
+    context.cancelled.set()
+    outcome = Handlers.from_functions({"a": handler}).invoke("a", {}, context)
+    assert (outcome.code, outcome.message) == (-1, "CancelledError")
+    assert seen == ["cancelled"]
 
 
 def test_an_exception_without_text_is_named() -> None:
@@ -54,7 +105,8 @@ def test_an_exception_without_text_is_named() -> None:
 
 
 def test_an_exit_is_a_failure_of_the_action_only() -> None:
-    assert call(raising(SystemExit(3))) == Outcome(-1, None, "SystemExit: 3")
+    outcome = call(raising(SystemExit(3)))
+    assert (outcome.code, outcome.message) == (-1, "SystemExit: 3")
 
 
 def test_an_unexpected_argument_is_a_failure() -> None:

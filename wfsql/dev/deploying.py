@@ -45,14 +45,20 @@ def deploy(client: RuntimeClient, path: Path) -> list[Report]:
     from dsl.diagnostics import has_errors
     from dsl.render import render_line, render_text
 
-    result = compile_file(os.path.relpath(path), None)
+    result = compile_file(_shown(path), None)
     if has_errors(result.diagnostics):
         errors = [found for found in result.diagnostics if found.severity == "error"]
         return [Report(render_text(errors).rstrip("\n"), failed=True)]
     reports = [Report(render_line(warning)) for warning in result.diagnostics]
     if not result.specs:
         return reports
-    return [*reports, *_put(client, result.specs, os.path.relpath(path))]
+    return [*reports, *_put(client, result.specs, _shown(path))]
+
+
+def _shown(path: Path) -> str:
+    """Returns a path as people call it: from here, when it is below here."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def _put(client: RuntimeClient, specs: tuple[GraphSpec, ...], shown: str) -> list[Report]:

@@ -26,12 +26,14 @@ from runtime_sql.connection import RuntimeClient, connect
 from runtime_sql.failures import ApiError, DatabaseProblem
 from wfsql.dev import children, deploying
 from wfsql.dev.children import Child
+from wfsql.dev.gateway import DevKeys, is_ready, make_keys
 from wfsql.dev.log import DevLog
 from wfsql.dev.watching import Changes, changes
 
 T = TypeVar("T")
 
 _DATABASE = "dev"
+_GATEWAY_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,11 +95,12 @@ class DevSession:
             client = _good(connect(url))
             cleanup.callback(client.close)
             self._deploy(client, deploying.workflow_files(self._settings.folder))
-            self._start_gateway(cleanup, url)
+            keys = _good(make_keys(url, self._settings.data / "keys"))
+            self._start_gateway(cleanup, url, keys)
             cleanup.callback(self._stop_workers)
-            self._renew_workers(url)
+            self._renew_workers(keys)
             self._log.say(f"ready in {time.monotonic() - began:.1f} s; Ctrl-C ends it")
-            self._follow(watch, client, url)
+            self._follow(watch, client, keys)
             self._log.say("stopping")
 
     # The parts ----------------------------------------------------------------------------------
@@ -123,14 +126,29 @@ class DevSession:
         self._log.say(f"  export WF_URL='{url}'")
         return url
 
-    def _start_gateway(self, cleanup: ExitStack, url: str) -> None:
-        listen = self._settings.listen
-        self._gateway = children.start(
-            "gateway", ["gateway", "--listen", listen], {"WF_URL": url}, self._log
-        )
+    def _start_gateway(self, cleanup: ExitStack, url: str, keys: DevKeys) -> None:
+        arguments = ["gateway", "--listen", self._settings.listen, "--quiet", "--end-with-stdin"]
+        self._gateway = children.start("gateway", arguments, {"WF_URL": url}, self._log)
         cleanup.callback(children.stop, self._gateway)
+        self._wait_for_gateway(self._gateway)
+        self._log.say(f"gateway at {self._address}, with a key for everything but events:")
+        self._log.say(f"  export WF_API_KEY=$(cat '{keys.everyday}')")
 
-    def _renew_workers(self, url: str) -> None:
+    @property
+    def _address(self) -> str:
+        return f"http://{self._settings.listen}"
+
+    def _wait_for_gateway(self, gateway: Child) -> None:
+        give_up_at = time.monotonic() + _GATEWAY_SECONDS
+        while not is_ready(self._address):
+            if gateway.exit_code is not None:
+                raise DevFailed(f"the gateway ended with {gateway.exit_code}; see its lines above")
+            if time.monotonic() > give_up_at:
+                raise DevFailed(f"the gateway does not answer at {self._address}")
+            if self._stop.wait(0.1):
+                return
+
+    def _renew_workers(self, keys: DevKeys) -> None:
         """Puts new workers in the place of those that run, which end after what they have."""
         handlers = self._handlers()
         for worker in self._workers:
@@ -142,14 +160,17 @@ class DevSession:
                 "no handlers.py beside a workflow, and no --handlers: nobody works on actions"
             )
             return
-        arguments = ["worker", "--end-with-stdin", "--concurrency", str(self._settings.concurrency)]
+        arguments = ["worker", "--gateway", self._address, "--enroll-key-file", str(keys.enroll)]
+        arguments += ["--concurrency", str(self._settings.concurrency), "--end-with-stdin"]
         for name in handlers:
             arguments += ["--handlers", name]
         for number in range(1, self._settings.worker_count + 1):
             self._started += 1
-            own = [*arguments, "--worker-id", f"dev-{number}-{os.getpid()}-{self._started}"]
-            name = f"worker-{number}"
-            self._workers.append(children.start(name, own, {"WF_URL": url}, self._log))
+            # A name of its own: the one before may still be at work under its token.
+            worker_id = f"dev-{os.getpid()}-{self._started}"
+            state = str(self._settings.data / "workers" / worker_id)
+            own = [*arguments, "--worker-id", worker_id, "--state", state]
+            self._workers.append(children.start(f"worker-{number}", own, {}, self._log))
 
     def _handlers(self) -> list[str]:
         if self._settings.handlers:
@@ -166,12 +187,14 @@ class DevSession:
 
     # Following the files ------------------------------------------------------------------------
 
-    def _follow(self, watch: Iterator[Changes | None], client: RuntimeClient, url: str) -> None:
+    def _follow(
+        self, watch: Iterator[Changes | None], client: RuntimeClient, keys: DevKeys
+    ) -> None:
         for change in watch:
             if change is None:
                 self._look_after_children()
             elif self._deploy(client, self._touched(change)) or change.handlers:
-                self._renew_workers(url)
+                self._renew_workers(keys)
 
     def _touched(self, change: Changes) -> list[Path]:
         """A catalog concerns what stands beside it, a workflow also those that import it."""

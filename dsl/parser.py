@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dsl.tokens import Brackets, Token
 
 MAX_DIAGNOSTICS = 1_000
+_MOST_WORK = 400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +117,19 @@ class _Parse:
         lacking = brackets.lacking_value(tokens)
         i: int | None = machine.run(tokens, 0, lacking)
         while i is not None and machine.result is None:
-            if len(self._found) >= MAX_DIAGNOSTICS:
+            if self._has_enough(machine):
                 return None
             recovery = recovery or self._recovery(machine, tokens, brackets)
             i = recovery.recover(i)
             if i is not None:
                 i = machine.run(tokens, i, lacking - {i} if i in lacking else lacking)
         return self._finish(machine.result)
+
+    def _has_enough(self, machine: Machine) -> bool:
+        """Whether to look for no more errors. Each look goes through all bodies that are open, so
+        hundreds of errors inside hundreds of bodies are enough, too."""
+        count = len(self._found)
+        return count >= MAX_DIAGNOSTICS or count * len(machine.states) > _MOST_WORK
 
     def _recovery(self, machine: Machine, tokens: list[Token], brackets: Brackets) -> Recovery:
         from dsl.recovery import Recovery

@@ -7,7 +7,7 @@ parent of its node. A `View` is the `Reader` that programs are evaluated with.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from local_runner.values import MISSING, JsonValue
 
@@ -133,14 +133,18 @@ class Execution:
         self.node = node
         self.parent = parent
         self.iteration = iteration
-        self.status = READY if node.type == "ACTION" else RUNNING
-        self.attempts = 0 if node.type == "ACTION" else 1
+        if node.type == "ACTION":
+            self.status, self.attempts = READY, 0
+        else:
+            self.status, self.attempts = RUNNING, 1
         self.result_code: int | None = None
         self.input: JsonValue = None
         self.output: JsonValue = None
         self.error: NodeError | None = None
-        outer = None if parent is None else parent.scope
-        self.scope: Scope = Scope(node.key, outer) if outer is None or node.opens_scope else outer
+        if parent is None:
+            self.scope = Scope(node.key, None)
+        else:
+            self.scope = Scope(node.key, parent.scope) if node.opens_scope else parent.scope
         self.children: list[Execution] = [] if node.children else _NO_CHILDREN
         self.items: list[JsonValue] = _NO_ITEMS
         self.started_count = 0
@@ -170,40 +174,58 @@ class Execution:
             step = step.parent
         path = "" if step is None else (step.path_cache or "")
         for execution in reversed(chain):
-            node = execution.node
-            if node.is_iteration:
-                path = f"{path}[{execution.iteration}]"
-            elif not node.generated or execution.parent is None:
-                path = f"{path}/{node.key}" if path else node.key
-            execution.path_cache = path
+            path = execution.path_cache = _with_step(path, execution)
         return path
+
+
+def _with_step(path: str, execution: Execution) -> str:
+    node = execution.node
+    if node.is_iteration:
+        return f"{path}[{execution.iteration}]"
+    if node.generated and execution.parent is not None:
+        return path
+    return f"{path}/{node.key}" if path else node.key
+
+
+class Instance(Protocol):
+    """What a view shows of the instance as a whole."""
+
+    @property
+    def graph(self) -> Graph: ...
+
+    @property
+    def instance_id(self) -> str: ...
+
+    @property
+    def context(self) -> dict[str, JsonValue]: ...
 
 
 class View:
     """What programs see when they run for `execution`; `out` and `code` only in its `set`s."""
 
-    __slots__ = ("code", "completing", "event", "execution", "graph", "instance_id", "out", "start")
+    __slots__ = ("code", "execution", "instance", "out")
+
+    event: Final = MISSING
 
     def __init__(
         self,
         execution: Execution,
-        graph: Graph,
-        instance_id: str,
-        start: dict[str, JsonValue],
+        instance: Instance,
         out: JsonValue = MISSING,
         code: JsonValue = MISSING,
     ) -> None:
         self.execution = execution
-        self.graph = graph
-        self.instance_id = instance_id
-        self.start = start
+        self.instance = instance
         self.out = out
         self.code = code
-        self.event = MISSING
 
     def variable(self, owner: str, name: str) -> JsonValue:
-        scope = self.execution.scope.find(owner)
-        return MISSING if scope is None else scope.values.get(name, MISSING)
+        scope: Scope | None = self.execution.scope
+        while scope is not None:
+            if scope.owner == owner:
+                return scope.values.get(name, MISSING)
+            scope = scope.parent
+        return MISSING
 
     def context(self, root: str, head: tuple[str, ...]) -> JsonValue:
         match root:
@@ -212,7 +234,7 @@ class View:
             case "parent":
                 return self._previous_result_code() if head == ("resultCode",) else MISSING
             case "context":
-                return self.start
+                return self.instance.context
             case "item" | "index" | "iterationNo":
                 return self._loop(root)
             case "sequenceIndex":
@@ -220,11 +242,11 @@ class View:
             case "parallelIndex":
                 return self._child_order("PARALLEL")
             case "instance_id":
-                return self.instance_id
+                return self.instance.instance_id
             case "workflow":
-                return self.graph.name
+                return self.instance.graph.name
             case "version":
-                return self.graph.version
+                return self.instance.graph.version
             case "node":
                 return self.execution.node.key
             case "attempt":
@@ -232,14 +254,15 @@ class View:
             case "error":
                 return self._error()
             case "forceRerun":
-                return self.start.get("forceRerun", False)
+                return self.instance.context.get("forceRerun", False)
             case _:
                 return MISSING
 
     def _task(self, head: tuple[str, ...]) -> JsonValue:
-        if len(head) != 2 or head[0] not in self.graph.nodes:
+        target = self.instance.graph.nodes.get(head[0]) if len(head) == 2 else None
+        if target is None:
             return MISSING
-        found = find_task(self.execution, self.graph.nodes[head[0]])
+        found = find_task(self.execution, target)
         if found is None:
             return MISSING
         if head[1] == "output":

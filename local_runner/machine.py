@@ -570,7 +570,7 @@ class Machine:
     def _view(
         self, execution: Execution, out: JsonValue = MISSING, code: JsonValue = MISSING
     ) -> View:
-        return View(execution, self.graph, self.instance_id, self.context, out, code)
+        return View(execution, self, out, code)
 
     def evaluate(self, execution: Execution, program: Program | None) -> JsonValue:
         """Returns the value, or MISSING when the evaluation failed the execution."""

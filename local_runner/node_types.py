@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from local_runner.closing import body_failed, close, release, run_finally, settle
 from local_runner.execution import FAILED, Execution, Failure
-from local_runner.expressions import equal
+from local_runner.operators import equal
 from local_runner.type_table import check_variable
 from local_runner.values import MISSING, EngineError, JsonValue, storable_problem, type_word
 

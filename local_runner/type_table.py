@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from compiler import json_values
-from local_runner.expressions import render_step
+from local_runner.references import render_step
 from local_runner.values import MISSING, EngineError, JsonValue, type_word
 
 if TYPE_CHECKING:

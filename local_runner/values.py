@@ -89,8 +89,13 @@ def _is_flat(value: JsonValue) -> bool:
     return type(value) is dict and _HOLDERS.isdisjoint(map(type, value.values()))
 
 
-def _is_long(value: JsonValue) -> bool:
-    return type(value) is str and len(value) >= _FEW
+def _is_small(value: dict[str, JsonValue]) -> bool:
+    """Whether an object has few values, all of them scalars and none of them long."""
+    for item in value.values():
+        kind = type(item)
+        if kind in _HOLDERS or (kind is str and len(item) >= _FEW):
+            return False
+    return len(value) < _FEW
 
 
 _LONG_TEXT: Final = 4 * 1024 * 1024
@@ -102,7 +107,7 @@ def storable_problem(value: JsonValue) -> EngineError | None:
     More than 100 nested containers, or more than 16 MB as JSON text. The exact length is only
     worked out where the strings alone are long.
     """
-    if _is_flat(value) and len(value) < _FEW and not any(map(_is_long, value.values())):
+    if type(value) is dict and _is_small(value):
         return None
     pending: list[tuple[JsonValue, int]] = [(value, 1)]
     characters = 0

@@ -17,91 +17,31 @@ import queue
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import FrameType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from local_runner.clock import Clock, RealClock
 from local_runner.commands import CancelAction, Command, RunAction
-from local_runner.execution import Execution
+from local_runner.events import (
+    ActionAbandoned,
+    ActionFinished,
+    ActionOffered,
+    ActionStarted,
+    Event,
+    Listener,
+    RunInterrupted,
+    TimelineEntry,
+    node_ended,
+)
 from local_runner.handlers import Handlers, Outcome, TaskContext, failure, invoke
 from local_runner.journal import Journal
 from local_runner.journaled_bundles import JournaledBundles
 from local_runner.machine import Machine
 from local_runner.workers import Workers
-
-
-@dataclass(frozen=True, slots=True)
-class ActionOffered:
-    """An action waits for a worker, or for its time."""
-
-    path: str
-    action: str
-
-
-@dataclass(frozen=True, slots=True)
-class ActionStarted:
-    path: str
-    action: str
-    worker: int
-
-
-@dataclass(frozen=True, slots=True)
-class ActionFinished:
-    path: str
-    action: str
-    worker: int
-    result_code: int
-    message: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class ActionAbandoned:
-    """A time-out has passed while the handler ran; its thread is left behind."""
-
-    path: str
-    action: str
-    worker: int
-
-
-@dataclass(frozen=True, slots=True)
-class NodeEnded:
-    """An author's node, or an iteration of a loop, has ended.
-
-    `total` is the number of iterations when this is one of a FOREACH or REPEAT.
-    """
-
-    path: str
-    type: str
-    status: str
-    total: int | None = field(default=None, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class RunInterrupted:
-    """Ctrl-C has come: nothing new starts, and the handlers that run have their chance."""
-
-    running_count: int
-
-
-Event = (
-    ActionOffered | ActionStarted | ActionFinished | ActionAbandoned | NodeEnded | RunInterrupted
-)
-Listener = Callable[[Event], None]
-
-
-class TimelineEntry(NamedTuple):
-    """One call of a handler; times are seconds of the monotonic clock."""
-
-    path: str
-    action: str
-    worker: int
-    started_at: float
-    ended_at: float
-    result_code: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -152,7 +92,6 @@ class Driver:
     ) -> None:
         self._machine = machine
         self._handlers = handlers
-        self._worker_count = parallel_workers
         self._listener = listener
         self._clock = clock or RealClock()
         self._journal = journal
@@ -163,7 +102,9 @@ class Driver:
         self._later: list[tuple[int, int, RunAction]] = []
         self._running: dict[int, _Call] = {}
         self._results: queue.SimpleQueue[_Call | str] = queue.SimpleQueue()
-        # What was called in this thread, and has come back.
+        self._may_run_here = parallel_workers == 1 and executor is None
+        # A handler is being called in this thread; one that was called so has come back.
+        self._is_calling = False
         self._done_here: _Call | None = None
         self._taken_at: int | None = None
         self._free_workers = list(range(parallel_workers))
@@ -204,6 +145,8 @@ class Driver:
         now = self._now() if self._taken_at is None else self._taken_at
         self._taken_at = None
         self._apply_due(now)
+        if self._may_run_here:
+            now = self._run_here(now)
         self._hand_out_ready(now)
         if self._done_here is not None:
             done, self._done_here = self._done_here, None
@@ -249,7 +192,7 @@ class Driver:
             for call in list(self._running.values()):
                 call.cancel()
             # A handler may be writing to the terminal in this thread, just now.
-            told = RunInterrupted(len(self._running))
+            told = RunInterrupted(len(self._running) or int(self._is_calling))
             tellers.append(threading.Thread(target=self._notify, args=(told,)))
             tellers[-1].start()
 
@@ -301,9 +244,6 @@ class Driver:
     # -- commands
 
     def _obey(self, commands: tuple[Command, ...], *, is_timeout: bool = False) -> None:
-        if len(commands) == 1 and isinstance(commands[0], RunAction):
-            self._offer(commands[0])
-            return
         dropped = {c.execution_id for c in commands if isinstance(c, CancelAction)}
         offered: dict[int, RunAction] = {}
         # An offer that comes after a cancellation is the next attempt, and stands.
@@ -355,19 +295,67 @@ class Driver:
             self._listener(ActionStarted(command.path, command.action, worker))
         if self._executor is not None:
             self._submit(call, self._executor)
-        elif self._may_run_here(command):
+        elif self._may_run_here and self._is_alone(command):
             self._call(call)
             self._done_here = call
         else:
             self._workers.run(worker, lambda: self._call_and_report(call))
 
-    def _may_run_here(self, command: RunAction) -> bool:
+    def _is_alone(self, command: RunAction) -> bool:
         """Whether the only worker may be this thread, which saves two switches of threads.
 
         Nothing can happen meanwhile: no time runs out, and no other handler comes back.
         """
         is_timed = command.timeout_ms is not None or self._machine.next_due() is not None
-        return self._worker_count == 1 and not is_timed and self._handlers.is_plain(command.action)
+        return not is_timed and self._handlers.is_plain(command.action)
+
+    def _run_here(self, now: int) -> int:
+        """Does many steps at once, while each is: call a handler, submit its result.
+
+        It takes what `_hand_out` would call in this thread and nothing else could be told of: no
+        handler that may ask whether it is still wanted, and nothing that waits for its time.
+
+        Returns:
+          The time at which the last result was taken.
+        """
+        machine, handlers = self._machine, self._handlers
+        while self._ready and not self._running and not self._later:
+            command = self._ready[0][1]
+            handler = handlers.get(command.action)
+            is_timed = command.timeout_ms is not None or machine.next_due() is not None
+            if is_timed or handler.wants_context or handler.is_async or not self._results.empty():
+                break
+            heapq.heappop(self._ready)
+            if self._journal is not None:
+                self._write({"do": "begin", "id": command.execution_id, "now": now})
+            machine.begin(command.execution_id, now)
+            if self._listener is not None:
+                self._listener(ActionStarted(command.path, command.action, 0))
+            outcome: Outcome | BaseException
+            started_at, self._is_calling = time.monotonic(), True
+            try:
+                outcome = handlers.invoke(command.action, command.input, None)
+            except BaseException as error:
+                outcome = error
+            ended_at, self._is_calling = time.monotonic(), False
+            if not isinstance(outcome, Outcome) or not self._results.empty():
+                self._leave_to_step(command, outcome, started_at, ended_at)
+                break
+            now = self._now()
+            self._finish(command, 0, started_at, ended_at, outcome, now)
+        return now
+
+    def _leave_to_step(
+        self,
+        command: RunAction,
+        outcome: Outcome | BaseException,
+        started_at: float,
+        ended_at: float,
+    ) -> None:
+        """Makes a call that was interrupted, or has raised, one that has come back just now."""
+        call = _Call(command, None, heapq.heappop(self._free_workers), None, started_at, ended_at)
+        call.outcome = outcome
+        self._running[command.execution_id] = self._done_here = call
 
     def _call(self, call: _Call) -> None:
         """Calls the handler; some outcome always comes back, or the driver would wait for it."""
@@ -415,35 +403,34 @@ class Driver:
         heapq.heappush(self._free_workers, call.worker)
         if outcome is None or isinstance(outcome, BaseException):
             raise outcome or RuntimeError("a worker came back without an outcome")
-        self.timeline.append(
-            TimelineEntry(
-                command.path,
-                command.action,
-                call.worker,
-                call.started_at,
-                call.ended_at,
-                outcome.code,
-            )
-        )
-        if self._listener is not None:
-            self._listener(
-                ActionFinished(
-                    command.path, command.action, call.worker, outcome.code, outcome.message
-                )
-            )
-        self._complete(command.execution_id, outcome, now)
+        self._finish(command, call.worker, call.started_at, call.ended_at, outcome, now)
         return now
 
-    def _complete(self, execution_id: int, outcome: Outcome, now: int) -> None:
+    def _finish(
+        self,
+        command: RunAction,
+        worker: int,
+        started_at: float,
+        ended_at: float,
+        outcome: Outcome,
+        now: int,
+    ) -> None:
+        """Tells of a result and hands it to the machine."""
+        path, action, code = command.path, command.action, outcome.code
+        self.timeline.append(TimelineEntry(path, action, worker, started_at, ended_at, code))
+        if self._listener is not None:
+            self._listener(ActionFinished(path, action, worker, code, outcome.message))
         if self._journal is not None:
-            entry = {"do": "complete", "id": execution_id, "now": now}
-            result = {"code": outcome.code, "output": outcome.output, "message": outcome.message}
+            entry = {"do": "complete", "id": command.execution_id, "now": now}
+            result = {"code": code, "output": outcome.output, "message": outcome.message}
             self._write(entry | result)
-        self._obey(
-            self._machine.complete(
-                execution_id, outcome.code, outcome.output, outcome.message, now_ms=now
-            )
+        done = self._machine.complete(
+            command.execution_id, code, outcome.output, outcome.message, now
         )
+        if len(done) == 1 and type(done[0]) is RunAction:
+            self._offer(done[0])
+        else:
+            self._obey(done)
 
     def _notify(self, event: Event) -> None:
         if self._listener is not None:
@@ -531,17 +518,3 @@ def _repeat(machine: Machine, entry: dict[str, Any]) -> tuple[Command, ...]:
         case "redeliver":
             return machine.redeliver()
     return ()
-
-
-def node_ended(listener: Listener) -> Callable[[Execution], None]:
-    """Returns the machine's `on_ended` that tells a listener of the author's nodes."""
-
-    def tell(execution: Execution) -> None:
-        node, parent = execution.node, execution.parent
-        if node.is_iteration and parent is not None:
-            total = parent.total_count or None
-            listener(NodeEnded(execution.path, node.type, execution.status, total))
-        elif not node.generated:
-            listener(NodeEnded(execution.path, node.type, execution.status))
-
-    return tell

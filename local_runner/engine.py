@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 from compiler import json_values
 from local_runner.bundles import BundleStore
 from local_runner.clock import Clock, RealClock
-from local_runner.driver import Driver, Listener, TimelineEntry
+from local_runner.driver import Driver
 from local_runner.dry_run import Scripts, Step, dry_run
+from local_runner.events import Listener, TimelineEntry
 from local_runner.execution import NodeError
 from local_runner.graph import Graph, load_graph, unsupported_parts, wait_event_keys
 from local_runner.handlers import Handlers

@@ -119,7 +119,7 @@ class Execution:
         "node",
         "output",
         "parent",
-        "path_cache",
+        "path",
         "phase",
         "result_code",
         "scope",
@@ -158,33 +158,18 @@ class Execution:
         self.kept_count = 0
         self.available_ms = 0
         self.deadline_ms: int | None = None
-        self.path_cache: str | None = None
+        self.path = _path(parent, node, iteration)
         self.content_keys: list[str] = _NO_KEYS
         self.known: dict[int, dict[str, JsonValue]] = _NOTHING_KNOWN
 
-    @property
-    def path(self) -> str:
-        """Keys of the author's nodes from the root on, loop steps with their iteration (R9)."""
-        if self.path_cache is not None:
-            return self.path_cache
-        chain: list[Execution] = []
-        step: Execution | None = self
-        while step is not None and step.path_cache is None:
-            chain.append(step)
-            step = step.parent
-        path = "" if step is None else (step.path_cache or "")
-        for execution in reversed(chain):
-            path = execution.path_cache = _with_step(path, execution)
-        return path
 
-
-def _with_step(path: str, execution: Execution) -> str:
-    node = execution.node
+def _path(parent: Execution | None, node: Node, iteration: int) -> str:
+    """Returns the keys of the author's nodes from the root on, loop steps with iteration (R9)."""
+    if parent is None:
+        return node.key
     if node.is_iteration:
-        return f"{path}[{execution.iteration}]"
-    if node.generated and execution.parent is not None:
-        return path
-    return f"{path}/{node.key}" if path else node.key
+        return f"{parent.path}[{iteration}]"
+    return parent.path if node.generated else f"{parent.path}/{node.key}"
 
 
 class Instance(Protocol):

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from compiler.templates import template_program
+from local_runner.execution import BODY, FINALLY, ON_ERROR
 from local_runner.expressions import Program, compile_program
 from local_runner.type_table import TypeNode, load_types
 
@@ -35,6 +36,7 @@ _RUN_EDGES: Final = frozenset(
         "FINALLY",
     }
 )
+_HEARD_IN: Final = {"ON_ERROR": ON_ERROR, "FINALLY": FINALLY}
 _UNSUPPORTED_ATTRIBUTES: Final = ("branch_variable",)
 
 
@@ -109,6 +111,7 @@ class Node:
     attributes: Mapping[str, Any]
     parent: Node | None = None
     edge: str = ""
+    heard_in: str = BODY  # the phase in which its parent listens to it
     order: int = 0
     depth: int = 0
     is_iteration: bool = False
@@ -229,6 +232,7 @@ def _link(spec: GraphSpec, nodes: dict[str, Node]) -> None:
         parent, child = nodes[edge.parent], nodes[edge.child]
         child.parent, child.edge, child.order = parent, edge.kind, edge.order
         child.is_iteration = edge.kind == "BODY" and parent.type in LOOPS
+        child.heard_in = _HEARD_IN.get(edge.kind, BODY)
         parent.children.append(child)
         match edge.kind:
             case "THEN":

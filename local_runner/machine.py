@@ -30,7 +30,6 @@ from local_runner.execution import (
     BODY,
     CANCELLED,
     FAILED,
-    FINALLY,
     ON_ERROR,
     OPEN,
     READY,
@@ -59,9 +58,6 @@ WORK_LIMIT = 1_000_000
 _AVAILABLE: Final = "available"
 _DEADLINE: Final = "deadline"
 _SLEEP: Final = "sleep"
-
-# By the edge of a child: the phase in which its parent listens to it.
-_LISTENS_IN: Final = {"ON_ERROR": ON_ERROR, "FINALLY": FINALLY}
 
 
 class Machine:
@@ -109,7 +105,8 @@ class Machine:
     def start(self, now_ms: int = 0) -> tuple[Command, ...]:
         """Checks the input and activates the root. Call it once."""
         self._now = now_ms
-        root = self._new_execution(self.graph.root, None, -1)
+        self._last_id = 1
+        root = self.executions[1] = Execution(1, self.graph.root, None, -1)
         problem = self._open_instance_scope(root)
         if problem is not None:
             self.executions.clear()
@@ -293,17 +290,20 @@ class Machine:
         while loop is not None and not loop.node.is_iteration:
             loop = loop.parent
         self._commands.append(
-            RunAction(
-                execution_id=execution.id,
-                path=execution.path,
-                node_key=node.key,
-                action=node.action,
-                input=execution.input,
-                attempt=execution.attempts + 1,
-                iteration_no=0 if loop is None else loop.iteration + 1,
-                priority=node.priority,
-                available_ms=at,
-                timeout_ms=node.timeout_ms,
+            # In the order of its fields, which takes a third of the time that names take.
+            RunAction._make(
+                (
+                    execution.id,
+                    execution.path,
+                    node.key,
+                    node.action,
+                    execution.input,
+                    execution.attempts + 1,
+                    0 if loop is None else loop.iteration + 1,
+                    node.priority,
+                    at,
+                    node.timeout_ms,
+                )
             )
         )
 
@@ -327,7 +327,10 @@ class Machine:
         # A cancelled SEQUENCE may be open still, for its `finally`.
         if execution.status not in OPEN or execution.is_cancelled:
             return
-        if self._out_of_work(execution):
+        self._work_left -= 1
+        if self._work_left < 0:
+            text = f"more than {self._work_limit} activations in one call"
+            self.fail_by_engine(execution, EngineError(10019, text))
             return
         node = execution.node
         # Those of the workflow itself were settled with its inputs.
@@ -342,18 +345,8 @@ class Machine:
         parent = execution.parent
         if parent is None:
             self._finish(execution)
-        elif parent.status == RUNNING and parent.phase == _LISTENS_IN.get(
-            execution.node.edge, BODY
-        ):
+        elif parent.status == RUNNING and parent.phase == execution.node.heard_in:
             CHILD_ENDED[parent.node.type](self, parent, execution)
-
-    def _out_of_work(self, execution: Execution) -> bool:
-        self._work_left -= 1
-        if self._work_left >= 0:
-            return False
-        text = f"more than {self._work_limit} activations in one call"
-        self.fail_by_engine(execution, EngineError(10019, text))
-        return True
 
     # -- beginnings
 
@@ -374,12 +367,6 @@ class Machine:
         )
         return misfit or self._initialise(root)
 
-    def _new_execution(self, node: Node, parent: Execution | None, iteration: int) -> Execution:
-        self._last_id += 1
-        execution = Execution(self._last_id, node, parent, iteration)
-        self.executions[self._last_id] = execution
-        return execution
-
     def activate(self, parent: Execution, node: Node, iteration: int = -1) -> None:
         execution = self._new_iteration(parent, node, iteration)
         if node.timeout_ms is not None and node.type != "ACTION":
@@ -388,7 +375,8 @@ class Machine:
 
     def _new_iteration(self, parent: Execution, node: Node, iteration: int) -> Execution:
         """Makes an execution below another one; one of a loop gets its loop variables."""
-        execution = self._new_execution(node, parent, iteration)
+        self._last_id = own_id = self._last_id + 1
+        execution = self.executions[own_id] = Execution(own_id, node, parent, iteration)
         parent.children.append(execution)
         parent.started_count += 1
         if iteration >= 0:
@@ -467,7 +455,11 @@ class Machine:
 
     def succeed(self, execution: Execution) -> None:
         loop = execution.parent
-        if loop is not None and execution.node.is_iteration:
+        if (
+            loop is not None
+            and execution.node.is_iteration
+            and (loop.node.collects or loop.content_keys)
+        ):
             exported = self._export(execution, loop.node)
             if exported is None:
                 return
@@ -478,8 +470,6 @@ class Machine:
     def _export(self, execution: Execution, loop: Node) -> dict[str, JsonValue] | None:
         """Evaluates what an iteration hands to its loop; None when that failed it."""
         exported: dict[str, JsonValue] = {}
-        if not loop.collects:
-            return exported
         view = self._view(execution)
         for binding in loop.collects:
             value = evaluate(binding.program, view)
@@ -576,8 +566,10 @@ class Machine:
         """Returns the value, or MISSING when the evaluation failed the execution."""
         if program is None:
             return None
-        value = evaluate(program, self._view(execution))
-        if isinstance(value, EngineError):
+        if program.constant is not MISSING:
+            return program.constant
+        value = evaluate(program, View(execution, self))
+        if type(value) is EngineError:
             self.fail_by_engine(execution, value)
             return MISSING
         return value

@@ -40,6 +40,8 @@ def look_at_sequence(machine: Machine, execution: Execution) -> None:
         _fail_as_written(machine, execution, node.fail_code)
     elif node.sleep_ms is not None:
         machine.sleep(execution, node.sleep_ms)
+    elif node.steps:
+        machine.activate(execution, node.steps[0])
     else:
         continue_sequence(machine, execution)
 
@@ -145,7 +147,9 @@ def _start_next(machine: Machine, execution: Execution) -> None:
         known = execution.known
         exported = known.pop(execution.started_count, None) if known else None
         if exported is None:
-            _iterate(machine, execution)
+            body = execution.node.body
+            assert body is not None, "a FOREACH without a body has failed before"
+            machine.activate(execution, body, execution.started_count)
             return
         machine.skip(execution, exported)
         execution.finished_count += 1
@@ -156,15 +160,15 @@ def _start_next(machine: Machine, execution: Execution) -> None:
 
 def child_of_sequence(machine: Machine, execution: Execution, child: Execution) -> None:
     edge = child.node.edge
-    if edge == "FINALLY":
+    if edge == "SEQUENCE" and child.status != FAILED:
+        continue_sequence(machine, execution)
+    elif edge == "FINALLY":
         _after_finally(machine, execution, child)
     elif child.status == FAILED:
         body_failed(machine, execution, _failure_of(child))
-    elif edge == "ON_ERROR":
+    else:
         execution.failure = None
         run_finally(machine, execution)
-    else:
-        continue_sequence(machine, execution)
 
 
 def _after_finally(machine: Machine, execution: Execution, child: Execution) -> None:
@@ -190,9 +194,11 @@ def _failure_of(child: Execution) -> Failure:
 
 
 def continue_sequence(machine: Machine, execution: Execution) -> None:
-    steps = execution.node.steps
-    if execution.started_count < len(steps):
-        machine.activate(execution, steps[execution.started_count])
+    node = execution.node
+    if execution.started_count < len(node.steps):
+        machine.activate(execution, node.steps[execution.started_count])
+    elif node.final is None and execution.failure is None:
+        machine.succeed(execution)
     else:
         run_finally(machine, execution)
 
@@ -220,7 +226,7 @@ def child_of_parallel(machine: Machine, execution: Execution, child: Execution) 
 
 def child_of_foreach(machine: Machine, execution: Execution, child: Execution) -> None:
     _count(execution, child)
-    has_failed = _is_past_tolerance(execution)
+    has_failed = execution.failed_count > 0 and _is_past_tolerance(execution)
     if not has_failed or execution.node.keep_going:
         _start_next(machine, execution)
     is_over = execution.finished_count == execution.total_count

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Final
 
-from local_runner.driver import TimelineEntry
+from local_runner.events import TimelineEntry
 
 _WIDTH: Final = 960
 _MARGIN: Final = 90

@@ -84,7 +84,7 @@ def text_of(value: JsonValue) -> str | EngineError:
 _FEW: Final = 1000
 
 
-def _is_flat(value: JsonValue) -> bool:
+def holds_scalars(value: JsonValue) -> bool:
     """Whether a value is an object of scalars, which most inputs and outputs are."""
     return type(value) is dict and _HOLDERS.isdisjoint(map(type, value.values()))
 
@@ -145,7 +145,7 @@ def map_strings(value: JsonValue, change: Callable[[str], str]) -> JsonValue:
 
     Works off a list, because a workflow may build a value deeper than the Python stack.
     """
-    if _is_flat(value):
+    if holds_scalars(value):
         return {key: change(item) if type(item) is str else item for key, item in value.items()}
     result: list[JsonValue] = [None]
     pending: list[tuple[Any, Any, JsonValue]] = [(result, 0, value)]
@@ -170,6 +170,6 @@ def map_strings(value: JsonValue, change: Callable[[str], str]) -> JsonValue:
 
 def copy_value(value: JsonValue) -> JsonValue:
     """Returns a deep copy, for code that may change what it is given."""
-    if _is_flat(value):
+    if holds_scalars(value):
         return dict(value)
     return map_strings(value, lambda text: text)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from local_runner.driver import (
+from local_runner.events import (
     ActionAbandoned,
     ActionFinished,
     ActionOffered,
@@ -314,7 +314,7 @@ def test_a_key_that_no_input_has_is_a_note(wf: Wf, greeting: Path) -> None:
 
 
 def test_the_summary_counts_calls_and_failures_by_action() -> None:
-    from local_runner.driver import TimelineEntry
+    from local_runner.events import TimelineEntry
     from wfsql.cli.run_progress import by_action
 
     entries = (

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from dsl.plain import plain
-from local_runner.driver import (
+from local_runner.events import (
     ActionAbandoned,
     ActionFinished,
     ActionOffered,

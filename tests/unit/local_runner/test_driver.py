@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from local_runner.clock import RealClock, VirtualClock
-from local_runner.driver import ActionAbandoned, ActionFinished, Event
 from local_runner.engine import LocalWorkflowEngine, RunResult
+from local_runner.events import ActionAbandoned, ActionFinished, Event
 from local_runner.handlers import Result, TaskContext
 from tests.unit.local_runner.graphs import action, fail, guarded, lit, parallel, sleep, workflow
 

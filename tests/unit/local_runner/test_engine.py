@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from compiler.spec import GraphSpec
-from local_runner.driver import ActionFinished, ActionOffered, ActionStarted, Event, NodeEnded
 from local_runner.engine import (
     ContextRefused,
     LocalWorkflowEngine,
@@ -19,6 +18,7 @@ from local_runner.engine import (
     SpecUnsupported,
     WaitEventUnsupported,
 )
+from local_runner.events import ActionFinished, ActionOffered, ActionStarted, Event, NodeEnded
 from local_runner.handlers import Handlers, TaskContext
 from tests.unit.local_runner.graphs import Part, action, ctx, foreach, lit, parallel, workflow
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
 
-from local_runner.driver import TimelineEntry
+from local_runner.events import TimelineEntry
 from local_runner.timeline_svg import timeline_svg
 
 SVG = "{http://www.w3.org/2000/svg}"

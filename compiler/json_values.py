@@ -165,9 +165,65 @@ def from_python(value: object) -> JsonValue:
     Raises:
       UnstorableValue: as `loads`, and for a float that is not finite or a value that is not JSON.
     """
+    copy, size = _copied(value, 1)
+    if size <= MAX_DOCUMENT_BYTES:
+        return copy
     return loads(
         _write(_plain(value), ascii_only=False, canonical=False, sort_keys=False, indent=None)
     )
+
+
+_TOO_MUCH = MAX_DOCUMENT_BYTES + 1
+
+
+def _copied(value: Any, depth: int) -> tuple[JsonValue, int]:
+    """Copies a value of which nothing can be refused, as nearly every one is.
+
+    Returns:
+      The copy, and a bound on its size as a document. One above the limit says nothing: the value
+      has to be written down to know, or is to be refused.
+    """
+    kind = type(value)
+    if kind is str:
+        # As a document each character takes six bytes at most.
+        return value, _TOO_MUCH if _UNSTORABLE.search(value) else 6 * len(value) + 2
+    if kind is int:
+        if -1_000_000 < value < 1_000_000:
+            return value, 7
+        return value, 20 if -(2**63) <= value < 2**63 else _TOO_MUCH
+    if value is None or kind is bool:
+        return value, 5
+    if depth > MAX_DEPTH:
+        return None, _TOO_MUCH
+    if kind is dict:
+        return _copied_object(value, depth)
+    return _copied_array(value, depth) if kind is list or kind is tuple else (None, _TOO_MUCH)
+
+
+def _copied_array(value: Any, depth: int) -> tuple[JsonValue, int]:
+    elements: list[JsonValue] = []
+    size = 2
+    for child in value:
+        copy, length = _copied(child, depth + 1)
+        elements.append(copy)
+        size += length + 2
+        if size > MAX_DOCUMENT_BYTES:
+            break
+    return elements, size
+
+
+def _copied_object(value: dict[Any, Any], depth: int) -> tuple[JsonValue, int]:
+    members: dict[str, JsonValue] = {}
+    size = 2
+    for key, child in value.items():
+        if type(key) is not str or len(key) > MAX_KEY_LENGTH:
+            return None, _TOO_MUCH
+        copy, length = _copied(child, depth + 1)
+        members[key] = copy
+        size += length + _copied(key, depth)[1] + 4
+        if size > MAX_DOCUMENT_BYTES:
+            break
+    return members, size
 
 
 def _plain(value: object, depth: int = 0) -> JsonValue:

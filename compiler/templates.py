@@ -33,7 +33,18 @@ def template_program(
     Args:
       bindings: programs by JSON pointer into the template.
     """
+    if not bindings and type(template) is dict and all(map(_is_constant, template.values())):
+        # What most nodes have: nothing to fill in.
+        keys = sorted(template, key=_fill_order) if len(template) > 1 else template
+        return [["lit", {key: template[key] for key in keys}]]
     return _Builder(bindings, find_owner).build(template, "")
+
+
+def _is_constant(value: Any) -> bool:
+    """Whether a part of a template stands for itself; containers are looked into elsewhere."""
+    if isinstance(value, str):
+        return "$" not in value
+    return not isinstance(value, dict | list | tuple)
 
 
 class _Builder:

@@ -179,6 +179,17 @@ class LocalWorkflowEngine:
         Raises:
           OSError: the journal could not be written on; what it holds is intact.
         """
+        with _patient_collector():
+            return self._run(context, instance_id, journal, clock, bundles)
+
+    def _run(
+        self,
+        context: Mapping[str, Any],
+        instance_id: str | None,
+        journal: Path | None,
+        clock: Clock | None,
+        bundles: BundleStore | None,
+    ) -> RunResult | Refusal:
         graph = self._prepare()
         if not isinstance(graph, Graph):
             return graph
@@ -240,8 +251,7 @@ class LocalWorkflowEngine:
             bundles=bundles,
             executor=self._executor,
         )
-        with _patient_collector():
-            driver.run()
+        driver.run()
         return RunResult(
             status=machine.status,
             error=machine.error,
@@ -252,13 +262,13 @@ class LocalWorkflowEngine:
 
     def _prepare(self, *, needs_handlers: bool = True) -> Graph | Refusal:
         name = self._spec.name
-        waits = wait_event_keys(self._spec)
-        if waits:
-            return WaitEventUnsupported(name, waits)
-        parts = unsupported_parts(self._spec)
-        if parts:
-            return SpecUnsupported(name, parts)
         if self._graph is None:
+            waits = wait_event_keys(self._spec)
+            if waits:
+                return WaitEventUnsupported(name, waits)
+            parts = unsupported_parts(self._spec)
+            if parts:
+                return SpecUnsupported(name, parts)
             self._graph = load_graph(self._spec)
         missing = self._handlers.missing(self._graph.action_names) if needs_handlers else ()
         return MissingHandlers(name, missing) if missing else self._graph

@@ -48,6 +48,9 @@ def compile_program(
       unset_is_null: (owner, name) of variables that read as null while they were never set; the
         workflow's `output` reads so (R16).
     """
+    if len(instructions) == 1 and instructions[0][0] == "lit":
+        value = instructions[0][1]
+        return Program((("lit", value),), value)
     code: list[tuple[str, Any]] = []
     for position, instruction in enumerate(instructions):
         operation = instruction[0]
@@ -64,10 +67,9 @@ def compile_program(
                 code.append(("fault", EngineError(instruction[1], instruction[2])))
             case _:
                 code.append(_operator(operation))
-    constant = code[0][1] if len(code) == 1 and code[0][0] == "lit" else MISSING
     # Only arrays and objects can nest deeper than what they are built from.
     builds = any(operation in ("arr", "obj") for operation, _argument in code)
-    return Program(tuple(code), constant, builds)
+    return Program(tuple(code), builds=builds)
 
 
 def _operator(operation: str) -> tuple[str, Any]:

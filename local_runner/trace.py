@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from local_runner.execution import Execution, NodeError
-from local_runner.values import JsonValue, map_strings
+from local_runner.values import JsonValue, holds_scalars, map_strings
 
 if TYPE_CHECKING:
     from local_runner.machine import Machine
@@ -41,6 +41,8 @@ def _hiding(own_id: str) -> Change:
     def hidden(value: JsonValue) -> JsonValue:
         if value is None or type(value) is int:
             return value
+        if holds_scalars(value) and own_id not in value.values():
+            return dict(value)
         return map_strings(value, change)
 
     return hidden
@@ -56,22 +58,25 @@ def _rows(root: Execution, hidden: Change) -> list[JsonValue]:
         if execution is root or node.is_iteration or not node.generated:
             rows.append(_row(execution, hidden))
         # Children were made in order already, of edges and of iterations alike.
-        pending.extend(reversed(execution.children))
+        if execution.children:
+            pending.extend(reversed(execution.children))
     return rows
 
 
 def _row(execution: Execution, hidden: Change) -> dict[str, JsonValue]:
+    node, given, gave = execution.node, execution.input, execution.output
+    error = execution.error
     row: dict[str, JsonValue] = {
         "path": execution.path,
-        "type": execution.node.type,
+        "type": node.type,
         "status": execution.status,
         "attempts": execution.attempts,
         "result_code": execution.result_code,
-        "input": _masked(hidden(execution.input), execution.node.sensitive, "input"),
-        "output": _masked(hidden(execution.output), execution.node.sensitive, "output"),
-        "error": _error(execution.error, hidden),
+        "input": None if given is None else _masked(hidden(given), node.sensitive, "input"),
+        "output": None if gave is None else _masked(hidden(gave), node.sensitive, "output"),
+        "error": None if error is None else _error(error, hidden),
     }
-    if execution.node.opens_scope and execution.parent is not None:
+    if node.opens_scope and execution.parent is not None:
         row["variables"] = hidden(execution.scope.values)
     return row
 

@@ -28,6 +28,7 @@ _PYTHON_TYPES: Final[dict[str, tuple[type, ...]]] = {
     "object": (dict,),
     "list": (list,),
 }
+_CONTAINERS: Final = frozenset({dict, list})
 _WORDS: Final = {
     "string": "string",
     "int": "an integer",
@@ -114,5 +115,10 @@ def _below(
             name = row.name or ""
             yield place + render_step(name), row, value.get(name, MISSING)
     elif type(value) is list and expected.item is not None:
+        item = expected.item
+        if item.base == "any":
+            return
         for index, element in enumerate(value):
-            yield f"{place}[{index}]", expected.item, element
+            # A scalar that fits has nothing below, and needs no name of its place.
+            if type(element) in _CONTAINERS or _misfit(item, element) is not None:
+                yield f"{place}[{index}]", item, element

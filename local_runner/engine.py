@@ -179,7 +179,7 @@ class LocalWorkflowEngine:
         Raises:
           OSError: the journal could not be written on; what it holds is intact.
         """
-        with _patient_collector():
+        with patient_collector():
             return self._run(context, instance_id, journal, clock, bundles)
 
     def _run(
@@ -275,7 +275,7 @@ class LocalWorkflowEngine:
 
 
 @contextmanager
-def _patient_collector() -> Iterator[None]:
+def patient_collector() -> Iterator[None]:
     """Lets the collector of cycles come seldom: a run makes many objects and lets few go.
 
     What it would look through again and again are the executions, which all stay.

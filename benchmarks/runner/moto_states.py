@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import boto3  # type: ignore[import-not-found]
 from moto import mock_aws  # type: ignore[import-not-found]
-from taken import report  # type: ignore[import-not-found]
+from taken import print_sample, taken_by  # type: ignore[import-not-found]
 
 ROLE = "arn:aws:iam::123456789012:role/bench"
 
@@ -64,7 +64,7 @@ def main(shape: str, count: int) -> None:
                 time.sleep(0.005)
             assert found["status"] == "SUCCEEDED", found
 
-        report(run, count)
+        print_sample(taken_by(run, count))
 
 
 if __name__ == "__main__":

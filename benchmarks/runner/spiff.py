@@ -11,7 +11,7 @@ from SpiffWorkflow.specs.MultiInstance import MultiInstance  # type: ignore[impo
 from SpiffWorkflow.specs.Simple import Simple  # type: ignore[import-not-found]
 from SpiffWorkflow.specs.WorkflowSpec import WorkflowSpec  # type: ignore[import-not-found]
 from SpiffWorkflow.workflow import Workflow  # type: ignore[import-not-found]
-from taken import report  # type: ignore[import-not-found]
+from taken import print_sample, taken_by  # type: ignore[import-not-found]
 
 
 def main(shape: str, count: int) -> None:
@@ -34,7 +34,7 @@ def main(shape: str, count: int) -> None:
 
     # Deep chains recurse in it.
     sys.setrecursionlimit(1_000_000)
-    report(run, count)
+    print_sample(taken_by(run, count))
 
 
 if __name__ == "__main__":

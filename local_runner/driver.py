@@ -105,6 +105,7 @@ class Driver:
         self._may_run_here = parallel_workers == 1 and executor is None
         # A handler is being called in this thread; one that was called so has come back.
         self._is_calling = False
+        self._is_interrupted = False
         self._done_here: _Call | None = None
         self._taken_at: int | None = None
         self._free_workers = list(range(parallel_workers))
@@ -156,7 +157,7 @@ class Driver:
             # An interrupt came while it ran, and goes first.
             self._results.put(done)
         due = self._next_due()
-        if not self._running and due is None:
+        if not self._running and due is None and self._results.empty():
             return False
         happened = self._wait(due)
         if isinstance(happened, _Call):
@@ -186,6 +187,7 @@ class Driver:
 
         def note(_number: int, _frame: FrameType | None) -> None:
             signal.signal(signal.SIGINT, before)
+            self._is_interrupted = True
             # First of all: what handlers return once they have heard of it comes behind it.
             self._results.put(_INTERRUPT)
             # Told here already, because a handler may be running in this thread.
@@ -276,7 +278,7 @@ class Driver:
         while self._later and self._later[0][0] <= now:
             command = heapq.heappop(self._later)[2]
             heapq.heappush(self._ready, (command.claim_key, command))
-        while self._free_workers and self._ready:
+        while self._free_workers and self._ready and not self._is_interrupted:
             self._hand_out(heapq.heappop(self._ready)[1], now)
 
     def _hand_out(self, command: RunAction, now: int) -> None:
@@ -319,11 +321,11 @@ class Driver:
           The time at which the last result was taken.
         """
         machine, handlers = self._machine, self._handlers
-        while self._ready and not self._running and not self._later:
+        while self._ready and not (self._running or self._later or self._is_interrupted):
             command = self._ready[0][1]
             handler = handlers.get(command.action)
             is_timed = command.timeout_ms is not None or machine.next_due() is not None
-            if is_timed or handler.wants_context or handler.is_async or not self._results.empty():
+            if is_timed or handler.wants_context or handler.is_async:
                 break
             heapq.heappop(self._ready)
             if self._journal is not None:
@@ -338,7 +340,7 @@ class Driver:
             except BaseException as error:
                 outcome = error
             ended_at, self._is_calling = time.monotonic(), False
-            if not isinstance(outcome, Outcome) or not self._results.empty():
+            if not isinstance(outcome, Outcome) or self._is_interrupted:
                 self._leave_to_step(command, outcome, started_at, ended_at)
                 break
             now = self._now()

@@ -44,6 +44,8 @@ def _part(code: Sequence[tuple[str, Any]], deepest: int) -> _Part | None:
     """Returns the function of operations that leave one value and take none from before them."""
     stack: list[_Part] = []
     position = 0
+    if deepest < 0:
+        return None
     while position < len(code):
         operation, argument = code[position]
         position += 1

@@ -18,7 +18,14 @@ from local_runner.engine import (
     SpecUnsupported,
     WaitEventUnsupported,
 )
-from local_runner.events import ActionFinished, ActionOffered, ActionStarted, Event, NodeEnded
+from local_runner.events import (
+    ActionFinished,
+    ActionOffered,
+    ActionStarted,
+    Event,
+    NodeEnded,
+    RunInterrupted,
+)
 from local_runner.handlers import Handlers, TaskContext
 from tests.unit.local_runner.graphs import Part, action, ctx, foreach, lit, parallel, workflow
 
@@ -214,13 +221,17 @@ def test_an_engine_can_run_several_instances() -> None:
     assert first.trace == second.trace
 
 
+def interrupt() -> None:
+    main = threading.main_thread().ident
+    assert main is not None
+    signal.pthread_kill(main, signal.SIGINT)
+
+
 def test_an_interrupt_lets_the_running_handler_finish_and_starts_nothing_new() -> None:
     ran: list[str] = []
 
     def first(task: TaskContext) -> None:
-        main = threading.main_thread().ident
-        assert main is not None
-        signal.pthread_kill(main, signal.SIGINT)
+        interrupt()
         assert task.cancelled.wait(WAIT_SECONDS)
         ran.append("first")
 
@@ -230,6 +241,61 @@ def test_an_interrupt_lets_the_running_handler_finish_and_starts_nothing_new() -
     assert (result.status, ran) == ("CANCELLED", ["first"])
     assert signal.getsignal(signal.SIGINT) is before
     assert {row["status"] for row in result.trace["nodes"]} == {"CANCELLED"}
+
+
+def test_an_interrupt_in_a_handler_that_asks_for_nothing_starts_nothing_new() -> None:
+    ran: list[str] = []
+    events: list[Event] = []
+
+    def first() -> None:
+        interrupt()
+        ran.append("first")
+
+    spec = workflow([action("a", "first"), action("b", "second")])
+    handlers = {"first": first, "second": lambda: ran.append("second")}
+    result = finished(spec, handlers, on_event=events.append)
+    assert (result.status, ran) == ("CANCELLED", ["first"])
+    assert RunInterrupted(1) in events
+    assert events.count(ActionFinished("w/a", "first", 0, 0, None)) == 1
+    assert [entry.path for entry in result.timeline] == ["w/a"]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_interrupt_between_two_handlers_starts_nothing_new(workers: int) -> None:
+    ran: list[str] = []
+
+    def listen(event: Event) -> None:
+        if isinstance(event, ActionFinished):
+            interrupt()
+
+    spec = workflow([action("a", "first"), action("b", "second")])
+    handlers = {"first": lambda: ran.append("first"), "second": lambda: ran.append("second")}
+    result = finished(spec, handlers, on_event=listen, parallel_workers=workers)
+    assert (result.status, ran) == ("CANCELLED", ["first"])
+    statuses = {row["path"]: row["status"] for row in result.trace["nodes"]}
+    assert statuses == {"w": "CANCELLED", "w/a": "SUCCEEDED", "w/b": "CANCELLED"}
+
+
+def test_what_no_handler_may_raise_is_raised_to_the_caller() -> None:
+    class Stopped(BaseException):
+        pass
+
+    def stop() -> None:
+        raise Stopped
+
+    engine = LocalWorkflowEngine(workflow([action("a"), action("b")]), {"do": stop})
+    with pytest.raises(Stopped):
+        engine.run({})
+
+
+def test_a_handler_that_changes_its_input_changes_nothing_else() -> None:
+    def change(plain: int, inside: list[int], **others: int) -> None:
+        others["x"] = plain
+        inside.append(1)
+
+    spec = workflow([action("a", template={"plain": 1, "inside": [0], "y": 2})])
+    result = finished(spec, {"do": change})
+    assert result.trace["nodes"][1]["input"] == {"plain": 1, "inside": [0], "y": 2}
 
 
 def test_a_fault_of_the_runner_in_a_worker_is_raised_to_the_caller() -> None:

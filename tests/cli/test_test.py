@@ -95,8 +95,10 @@ def test_a_server_that_does_not_answer_is_told(wf: Wf) -> None:
 
 
 @pytest.mark.usefixtures("tests_beside")
-def test_sql_server_is_not_there_yet(wf: Wf) -> None:
-    assert wf("test", ".", "--engine", "mssql").code == 1
+def test_a_sql_server_that_nobody_names_is_told(wf: Wf, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WF_MSSQL_URL", raising=False)
+    done = wf("test", ".", "--engine", "mssql")
+    assert (done.code, "no SQL Server is named" in done.err) == (1, True)
 
 
 @pytest.mark.usefixtures("tests_beside")

@@ -133,3 +133,6 @@ create index ix_event_ingested on wf.event (ingested_at);
 
 -- When an attempt that did not end its execution was claimed; unknown of older ones.
 alter table wf.node_attempt add column claimed_at timestamptz;
+
+create index ix_workflow_instance_open on wf.workflow_instance (workflow_instance_id)
+    where ended_at is null;

@@ -28,6 +28,7 @@ _KINDS: dict[str, Kind] = {
     "FOREACH": "foreach",
     "WAIT_EVENT": "wait_event",
 }
+_UNITS = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000}
 _LABELS = {
     "THEN": "then",
     "ELSE": "else",
@@ -121,12 +122,20 @@ def _box(draft: _Draft, states: Mapping[str, Mapping[str, int]]) -> Box:
     elif kind == "wait_event":
         text = f'"{node.event_type}"'
     elif kind == "sleep":
-        text = f"{node.delay_ms} ms"
+        text = _duration(node.delay_ms or 0)
     found = states.get(node.node_key, {})
     lanes = tuple(Lane(label, tuple(boxes)) for label, boxes in draft.lanes)
     state = next((status for status in _WORST if status in found), "")
     details = (counts_text(found),) if found else ()
     return Box(kind, _short(node.node_key), _short(text), "", details, lanes, state)
+
+
+def _duration(ms: int) -> str:
+    """Writes a duration as the language does, in the largest unit that keeps it whole."""
+    for unit, size in _UNITS.items():
+        if ms % size == 0:
+            return f"{ms // size}{unit}"
+    return f"{ms}ms"
 
 
 def counts_text(found: Mapping[str, int]) -> str:

@@ -110,7 +110,7 @@ def write_table(
     crops: Mapping[str, Crop] | None = None,
     drops: Sequence[str] = (),
 ) -> None:
-    """Writes rows under column names; a column called STATUS is coloured on a terminal.
+    """Writes rows under column names; cells that hold a status are coloured on a terminal.
 
     A terminal too narrow for them gets the columns of `crops` cropped, the first one first, and
     where that is not enough loses those of `drops`. What is read by a program is all there.
@@ -152,6 +152,8 @@ def _cropped_table(
 ) -> list[list[str]]:
     fitted = [list(row) for row in table]
     for name, crop in crops.items():
+        if name not in fitted[0]:
+            continue  # it was dropped
         excess = table_width(fitted) - width
         if excess <= 0:
             break

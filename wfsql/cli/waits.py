@@ -71,8 +71,11 @@ def headline(situation: Situation) -> str:
             return f"{name} was created and has not been started"
         case "SUCCEEDED":
             return f"{name} has SUCCEEDED at {situation.at(found.ended_at)}; it waits for nothing"
-        case "FAILED" | "CANCELLED":
-            return f"{name} has {found.status} at {situation.at(found.ended_at)}: {_error(found)}"
+        case "FAILED":
+            return f"{name} has FAILED at {situation.at(found.ended_at)}: {_error(found)}"
+        case "CANCELLED":
+            why = found.error_message or "no reason is known"
+            return f"{name} was CANCELLED at {situation.at(found.ended_at)}: {why}"
         case "PAUSED":
             return (
                 f"{name} is PAUSED: nothing of it is claimed and no timer acts until it is resumed"
@@ -167,11 +170,11 @@ def _claim_advice(instance: Instance, node: OpenNode, reason: str) -> str | None
 
 
 def _result(situation: Situation, node: OpenNode) -> Wait:
-    since = f"worker {node.worker_id} has it since {situation.at(node.claimed_at)}"
+    since = f"worker {node.worker_id} is at it since {situation.at(node.claimed_at)}"
     if node.lease_until is not None and node.lease_until < situation.now:
         sentence = (
-            f"{since}{_attempt(node)}, but its lease ran out at {situation.at(node.lease_until)}:"
-            " the next claim takes it back"
+            f"{since}{_attempt(node)}; its lease ran out at {situation.at(node.lease_until)}:"
+            " the next claim takes it from that worker"
         )
         return Wait(node, "LEASE_EXPIRED", sentence, "see whether that worker lives: wf workers")
     sentence = f"{since}{_attempt(node)}; its lease runs until {situation.at(node.lease_until)}"
@@ -220,7 +223,7 @@ def _attempt(node: OpenNode) -> str:
         said.append(f"attempt {node.attempt} of {_limit(node)}")
     if node.delivery_count > 1:
         said.append(f"handed out for the {node.delivery_count}. time")
-    return f" ({', '.join(said)})" if said else ""
+    return "".join(f", {each}" for each in said)
 
 
 def _attempt_in_brackets(node: OpenNode) -> str:

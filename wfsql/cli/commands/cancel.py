@@ -11,7 +11,7 @@ def run(arguments: Sequence[str]) -> int:
     """Cancels every instance that is named."""
     parser = change_parser(
         "cancel",
-        "Cancel instances: all that is open in them ends at once, and no finally runs.\n\n"
+        "Cancel instances: all that is open in them ends at once, and no finally runs.\n"
         "A worker that is at a task of one is told so at its next heartbeat.",
         'wf cancel 17 18 --reason "ordered twice"',
     )

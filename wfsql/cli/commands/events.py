@@ -31,7 +31,7 @@ from wfsql.cli.watching import show
 _CROPS = {
     "REASON": Crop(8),
     "SOURCE": Crop(8, keep="ends"),
-    "PATH": Crop(10, keep="ends"),
+    "PATH": Crop(10, keep="end"),
     "KEY": Crop(8, keep="ends"),
     "TYPE": Crop(12, keep="ends"),
 }
@@ -45,8 +45,9 @@ def run(arguments: Sequence[str]) -> int:
     parser = operator_parser(
         "events",
         "[ID]",
-        "List events, the newest first, with what came of each: the waits that took it, the\n"
-        "instances that it started. With ID, only those that were given to that instance.\n\n"
+        "List events, the newest first, with what came of each: the waits that took\n"
+        "it, the instances that it started. With ID, only those that were given to\n"
+        "that instance. One that nothing has taken yet is kept.\n\n"
         '"wf events send" hands one in.',
         "wf events 17",
         watch=True,

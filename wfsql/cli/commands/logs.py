@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC
 from typing import Any
 
 from runtime_sql.operator_rows import Attempt
@@ -30,7 +31,7 @@ from wfsql.cli.watching import show
 _CROPS = {
     "MESSAGE": Crop(16),
     "WORKER": Crop(8, keep="ends"),
-    "PATH": Crop(16, keep="ends"),
+    "PATH": Crop(16, keep="end"),
 }
 _DROPS = ("WORKER",)
 
@@ -40,8 +41,8 @@ def run(arguments: Sequence[str]) -> int:
     parser = operator_parser(
         "logs",
         "ID",
-        "List the attempts at an instance's actions: when each began, who made it, how it ended,\n"
-        "its result code and message, and how long it took.",
+        "List the attempts at an instance's actions: when each began, who made it,\n"
+        "how it ended, its result code and message, and how long it took.",
         "wf logs 17",
         watch=True,
     )
@@ -83,7 +84,7 @@ def _write(rows: Sequence[Attempt]) -> None:
 
 def _table(rows: Sequence[Attempt], narrow: bool) -> list[list[str]]:
     columns: dict[str, list[str]] = {
-        "STARTED": [short_time(row.started_at, narrow=narrow) for row in rows],
+        "STARTED": _starts(rows, narrow),
         "PATH": [row.path for row in rows],
         "TRY": [str(row.attempt) for row in rows],
         "WORKER": [row.worker_id or "" for row in rows],
@@ -94,6 +95,14 @@ def _table(rows: Sequence[Attempt], narrow: bool) -> list[list[str]]:
     if any(row.message for row in rows):
         columns["MESSAGE"] = [row.message or "" for row in rows]
     return [list(columns), *(list(row) for row in zip(*columns.values(), strict=True))]
+
+
+def _starts(rows: Sequence[Attempt], narrow: bool) -> list[str]:
+    """The times; where there is little room and all are of one day, without the day."""
+    starts = [row.started_at for row in rows]
+    if narrow and len({at.astimezone(UTC).date() for at in starts if at is not None}) == 1:
+        return ["" if at is None else at.astimezone(UTC).strftime("%H:%M:%SZ") for at in starts]
+    return [short_time(at, narrow=narrow) for at in starts]
 
 
 def _code(row: Attempt) -> int | None:

@@ -11,8 +11,8 @@ def run(arguments: Sequence[str]) -> int:
     """Pauses every instance that is named."""
     parser = change_parser(
         "pause",
-        "Pause running instances: nothing of them is claimed and no timer acts until they are\n"
-        "resumed. What a worker is at goes on, and its result is taken.",
+        "Pause running instances: nothing of them is claimed and no timer acts until\n"
+        "they are resumed. What a worker is at goes on, and its result is taken.",
         "wf pause 17",
     )
     return change_all(

@@ -11,8 +11,8 @@ def run(arguments: Sequence[str]) -> int:
     """Retries every instance that is named."""
     parser = change_parser(
         "retry",
-        "Try again, with a fresh number of attempts, the actions and waits that failed these\n"
-        "instances. What had succeeded is not done again.",
+        "Try again, with a fresh number of attempts, the actions and waits that failed\n"
+        "these instances. What had succeeded is not done again.",
         "wf retry 17",
     )
     return change_all(

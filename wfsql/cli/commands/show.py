@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _CROPS = {
     "WORKER": Crop(8, keep="ends"),
     "ACTION": Crop(10, keep="ends"),
-    "PATH": Crop(20, keep="ends"),
+    "PATH": Crop(20, keep="end"),
 }
 
 
@@ -36,7 +36,7 @@ def run(arguments: Sequence[str]) -> int:
     parser = operator_parser(
         "show",
         "ID",
-        "Show one instance: its state, its output or error, and every node it has reached.",
+        "Show one instance: its state, its output or error, and every node it has\nreached.",
         "wf show 17\n          wf show 17 --graph\n          wf show 17 --graph order.svg",
         watch=True,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 from typing import Any
@@ -18,6 +19,7 @@ from wfsql.cli.watching import show
 _MOST_NODES = 1000
 _MOST_ALIKE = 3
 _WIDTH = 100
+_UNIT = re.compile(r"(\d) (ms|s|min|h|days)\b")
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -25,7 +27,7 @@ def run(arguments: Sequence[str]) -> int:
     parser = operator_parser(
         "why",
         "ID",
-        "Say what an instance waits for: one sentence for each open node, and what could be done.",
+        "Say what an instance waits for: one sentence for each open node, and what\ncould be done.",
         "wf why 17",
         watch=True,
     )
@@ -96,14 +98,16 @@ def _write_wrapped(text: str, start: str) -> None:
     if width is None:
         write(start + plain(text))
         return
+    # A number and its unit stay together.
+    text = _UNIT.sub("\\1\N{NO-BREAK SPACE}\\2", plain(text))
     lines = textwrap.wrap(
-        plain(text),
+        text,
         min(width, _WIDTH),
         initial_indent=start,
         subsequent_indent=start + "  ",
         break_on_hyphens=False,
     )
-    write("\n".join(lines))
+    write("\n".join(lines).replace("\N{NO-BREAK SPACE}", " "))
 
 
 def _document(situation: Situation, found: Sequence[Wait]) -> dict[str, Any]:

@@ -28,8 +28,9 @@ def run(arguments: Sequence[str]) -> int:
     parser = operator_parser(
         "workers",
         "",
-        "List the workers: their state, when they were last heard of, how many tasks they have in\n"
-        "hand and may have, and what they can do. SILENT are those not heard of for five minutes.",
+        "List the workers: their state, when they were last heard of, how many tasks\n"
+        "they have in hand and may have, and what they can do. SILENT are those that\n"
+        "were not heard of for five minutes.",
         "wf workers --watch",
         watch=True,
     )

@@ -77,7 +77,8 @@ _FONTS = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif"
 def _look(classes: str) -> str:
     """Returns the attributes of an element of these classes."""
     looks: dict[str, str] = {}
-    for name in (*classes.split(), classes):
+    shape_and_kind, state = classes.split()[:2], classes.split()[2:]
+    for name in (*shape_and_kind, " ".join(shape_and_kind), *state):
         looks |= _LOOKS.get(name, {})
     return f'class="{classes}"' + "".join(f' {key}="{value}"' for key, value in looks.items())
 

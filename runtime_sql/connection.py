@@ -388,6 +388,10 @@ class PostgresClient(OperatorCalls):
             *parameters,
         )
 
+    @staticmethod
+    def _json_text(column: str) -> str:
+        return f"{column}::text"
+
     @failures_as_values
     def _routine(self, name: str, /, **parameters: object) -> Rows:
         named = ", ".join(f"p_{stem} => %s" for stem in parameters)

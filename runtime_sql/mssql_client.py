@@ -117,6 +117,10 @@ class MssqlClient(OperatorCalls):
 
         return self._ask(read)
 
+    @staticmethod
+    def _json_text(column: str) -> str:
+        return column
+
     def _routine(self, name: str, /, **parameters: object) -> list[Row] | Failure:
         return self._ask(lambda: self._call(name, **parameters))
 

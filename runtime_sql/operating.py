@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from runtime_sql.failures import ApiError, DatabaseProblem, Failure
@@ -17,7 +18,9 @@ from runtime_sql.operator_rows import (
     CapabilityLoad,
     DeliveryRow,
     EventRow,
+    GraphNode,
     InstanceFilter,
+    NodeCount,
     OpenNode,
     Retried,
     Unclaimable,
@@ -45,10 +48,20 @@ _EVENT = """e.event_id, e.event_type, e.source, e.idempotency_key, e.correlation
     e.occurred_at, e.ingested_at, e.duplicate_count, e.workflow_instance_id"""
 _DELIVERY = """d.event_id, d.delivery_no, d.workflow_name, d.workflow_instance_id, d.path,
     d.outcome, d.reason, d.delivered_at"""
+_NODE = """n.node_key, n.node_type, n.parent_key, n.branch_kind, {case}, n.is_generated,
+    n.is_loop_body, n.action_name, n.event_type, n.delay_ms"""
+_VERSION_OF = """wf.v_workflow_node as n join wf.v_instance as i
+    on i.workflow_name = n.workflow_name and i.version_no = n.version_no"""
+_COUNTS = """(select e.node_key, e.status, count(*) as execution_count
+    from wf.v_node_execution as e where e.workflow_instance_id = %s
+    group by e.node_key, e.status) as c"""
 # A composite with several children open at once, or one that ends in a way worth telling.
 _WAITS = """o.workflow_instance_id = %s and (o.waits_for <> 'CHILDREN' or o.phase is not null
     or o.node_type in ('PARALLEL', 'FOREACH'))"""
 _MOST_ROWS = 1_000_000
+
+OPEN = frozenset({"CREATED", "RUNNING", "PAUSED"})
+"""The statuses of instances that have not ended."""
 
 
 class OperatorCalls(ABC):
@@ -59,6 +72,11 @@ class OperatorCalls(ABC):
         self, columns: str, source: str, where: str, order: str, limit: int, *parameters: object
     ) -> Rows | Failure:
         """Reads rows; the texts are SQL that both dialects take, with `%s` for parameters."""
+
+    @staticmethod
+    @abstractmethod
+    def _json_text(column: str) -> str:
+        """Returns the SQL that reads a column of JSON as its text."""
 
     @abstractmethod
     def _routine(self, name: str, /, **parameters: object) -> Rows | Failure:
@@ -119,6 +137,39 @@ class OperatorCalls(ABC):
         if isinstance(rows, ApiError | DatabaseProblem):
             return rows
         return [OpenNode(*row) for row in rows]
+
+    def graph(self, instance_id: int) -> list[GraphNode] | Failure:
+        rows = self._select(
+            _NODE.format(case=self._json_text("n.case_value")),
+            _VERSION_OF,
+            "i.workflow_instance_id = %s",
+            "n.parent_key, n.child_order",
+            _MOST_ROWS,
+            instance_id,
+        )
+        if isinstance(rows, ApiError | DatabaseProblem):
+            return rows
+        return [GraphNode(*row) for row in rows]
+
+    def node_counts(self, instance_id: int) -> list[NodeCount] | Failure:
+        rows = self._select(
+            "c.node_key, c.status, c.execution_count",
+            _COUNTS,
+            "1 = 1",
+            "c.node_key, c.status",
+            _MOST_ROWS,
+            instance_id,
+        )
+        if isinstance(rows, ApiError | DatabaseProblem):
+            return rows
+        return [NodeCount(*row) for row in rows]
+
+    def now(self) -> datetime | Failure:
+        rows = self._select("wf.wf_now()", "(select 1 as one) as x", "1 = 1", "x.one", 1)
+        if isinstance(rows, ApiError | DatabaseProblem):
+            return rows
+        found: datetime = rows[0][0]
+        return found
 
     def attempts(self, instance_id: int, limit: int = 1000) -> list[Attempt] | Failure:
         rows = self._select(
@@ -185,6 +236,9 @@ def instance_conditions(wanted: InstanceFilter) -> tuple[str, tuple[object, ...]
     if wanted.statuses:
         places = ", ".join(["%s"] * len(wanted.statuses))
         where = f"{where} and i.status in ({places})"
+        if OPEN.issuperset(wanted.statuses):
+            # There is an index over these, so that the many that have ended are not read.
+            where = f"{where} and i.ended_at is null"
     return where, (*parameters, *wanted.statuses)
 
 

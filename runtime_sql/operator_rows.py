@@ -164,6 +164,31 @@ class DeliveryRow:
     delivered_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class GraphNode:
+    """A node of an instance's workflow. `branch_kind` and `parent_key` are None at the root."""
+
+    node_key: str
+    type: str
+    parent_key: str | None
+    branch_kind: str | None
+    case_json: str | None
+    is_generated: bool
+    is_loop_body: bool
+    action: str | None
+    event_type: str | None
+    delay_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCount:
+    """How many executions of a node have a status."""
+
+    node_key: str
+    status: str
+    count: int
+
+
 class OperatorClient(Protocol):
     """The calls of an operator, the same for every dialect. `limit`: at most this many rows."""
 
@@ -198,6 +223,15 @@ class OperatorClient(Protocol):
 
         Composites are left out that only wait for the one child that is open below them.
         """
+
+    def graph(self, instance_id: int) -> list[GraphNode] | Failure:
+        """Returns the nodes of an instance's workflow, children in their order; [] if unknown."""
+
+    def node_counts(self, instance_id: int) -> list[NodeCount] | Failure:
+        """Returns how many executions of each node have which status."""
+
+    def now(self) -> datetime | Failure:
+        """Returns the time by the runtime's clock, which tests can move."""
 
     def attempts(self, instance_id: int, limit: int = 1000) -> list[Attempt] | Failure:
         """Returns the attempts at an instance's actions, by action the newest first."""

@@ -67,7 +67,8 @@ class Lane:
 @dataclass(frozen=True, slots=True)
 class Box:
     """A statement. `name` is its key, if it has one, `text` what it is about (an action's name, a
-    condition), `details` what else is set on it."""
+    condition), `details` what else is set on it. `state` is the status that its executions have, in
+    the picture of an instance; it only colours the box."""
 
     kind: Kind
     name: str
@@ -75,6 +76,7 @@ class Box:
     description: str
     details: tuple[str, ...]
     lanes: tuple[Lane, ...]
+    state: str = ""
 
     @property
     def headline(self) -> str:

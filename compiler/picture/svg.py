@@ -46,6 +46,11 @@ _LOOKS: dict[str, dict[str, str]] = {
     "while": {"stroke": "#2f9461"},
     "foreach": {"stroke": "#2f9461"},
     "parallel": {"stroke": "#1d8f9e"},
+    "SUCCEEDED": {"stroke": "#2f9461", "stroke-width": "2.5"},
+    "RUNNING": {"stroke": "#3f7fd6", "stroke-width": "2.5", "stroke-dasharray": "7 4"},
+    "READY": {"stroke": "#c98a12", "stroke-width": "2.5"},
+    "FAILED": {"stroke": "#cf3e3e", "stroke-width": "3.5"},
+    "CANCELLED": {"stroke": "#75829a", "stroke-width": "2.5", "stroke-dasharray": "2 3"},
     "handler": {"stroke": "#97a3b4", "stroke-dasharray": "4 3"},
     "line": {"fill": "none", "stroke": "#75829a", "stroke-width": "1.4"},
     "tip": {"fill": "#75829a"},
@@ -72,7 +77,8 @@ _FONTS = "system-ui, 'Segoe UI', 'DejaVu Sans', sans-serif"
 def _look(classes: str) -> str:
     """Returns the attributes of an element of these classes."""
     looks: dict[str, str] = {}
-    for name in (*classes.split(), classes):
+    shape_and_kind, state = classes.split()[:2], classes.split()[2:]
+    for name in (*shape_and_kind, " ".join(shape_and_kind), *state):
         looks |= _LOOKS.get(name, {})
     return f'class="{classes}"' + "".join(f' {key}="{value}"' for key, value in looks.items())
 
@@ -102,8 +108,9 @@ def render_svg(picture: Picture) -> str:
 def _draw_box(parts: list[str], box: Box, at: Placed) -> None:
     shape = ("frame odd" if at.depth % 2 else "frame") if at.lanes else "box"
     title = _escaped(" · ".join(box.lines))
+    classes = f"{shape} {box.kind} {box.state}".rstrip()
     parts.append(
-        f'<rect {_look(f"{shape} {box.kind}")} x="{at.x}" y="{at.y}" width="{at.width}" '
+        f'<rect {_look(classes)} x="{at.x}" y="{at.y}" width="{at.width}" '
         f'height="{at.height}" rx="{8 if at.lanes else 6}"><title>{title}</title></rect>\n'
     )
     y = at.y + PAD - 4

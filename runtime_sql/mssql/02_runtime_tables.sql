@@ -49,6 +49,9 @@ create table wf.workflow_instance (
 create unique index uq_workflow_instance_business_key
     on wf.workflow_instance (workflow_def_id, business_key) where business_key is not null;
 create index ix_workflow_instance_version on wf.workflow_instance (workflow_version_id);
+-- The few that run among the many that have ended; only an instance's end touches it.
+create index ix_workflow_instance_open on wf.workflow_instance (workflow_instance_id)
+    where ended_at is null;
 
 create table wf.instance_tag (
     workflow_instance_id  bigint not null,

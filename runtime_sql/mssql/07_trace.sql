@@ -297,7 +297,7 @@ begin
            cast(null as nvarchar(max)) as output_json, v.error_code, v.engine_error_code,
            v.engine_error_message as error_message
       from wf.v_instance as v
-     where v.status in (N'RUNNING', N'PAUSED')
+     where v.status in (N'RUNNING', N'PAUSED') and v.ended_at is null
      order by v.workflow_instance_id;
 end;
 GO

@@ -1,4 +1,4 @@
--- Views of what an instance waits for and has done: open nodes, attempts, events.
+-- Views of what an instance waits for and has done: open nodes, attempts, events, its graph.
 -- Twin: pg/wf_operator_details.sql
 --
 -- They are meant to be read for one instance or for few events: each has a path, which is worked out
@@ -109,4 +109,21 @@ select v.event_id, v.delivery_no, d.name as workflow_name, v.workflow_instance_i
   left join wf.workflow_instance as i on i.workflow_instance_id = v.workflow_instance_id
   left join wf.workflow_def as d
     on d.workflow_def_id = coalesce(v.workflow_def_id, i.workflow_def_id);
+GO
+
+if object_id(N'wf.v_workflow_node', N'V') is not null drop view wf.v_workflow_node;
+GO
+
+-- One row per node of a published version, with its place: parent_key and branch_kind are null at the
+-- root. case_value is what a CASE lists; delay_ms makes a SEQUENCE a sleep.
+create view wf.v_workflow_node as
+select n.workflow_version_id, d.name as workflow_name, v.version_no, n.node_key, n.node_type,
+       g.parent_key, g.branch_kind, g.child_order, g.case_value, n.is_generated, n.is_loop_body,
+       n.action_name, json_value(n.attributes_json, N'$.event_type') as event_type, n.delay_ms
+  from wf.workflow_node as n
+  join wf.workflow_version as v on v.workflow_version_id = n.workflow_version_id
+  join wf.workflow_def as d on d.workflow_def_id = v.workflow_def_id
+  left join wf.workflow_edge as g
+    on g.workflow_version_id = n.workflow_version_id and g.child_key = n.node_key
+ where v.published_at is not null;
 GO

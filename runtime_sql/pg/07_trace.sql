@@ -229,7 +229,7 @@ begin
            v.started_at, v.ended_at, v.business_key, null::jsonb, v.error_code,
            v.engine_error_code, v.engine_error_message
       from wf.v_instance v
-     where v.status in ('RUNNING', 'PAUSED')
+     where v.status in ('RUNNING', 'PAUSED') and v.ended_at is null
      order by v.workflow_instance_id;
 end
 $$;

@@ -104,7 +104,7 @@ begin
     grant select on
         wf.v_node_execution, wf.v_ready, wf.v_lease, wf.v_worker,
         wf.v_scale_recommendation, wf.v_unclaimable, wf.task_lease, wf.v_open_node, wf.v_attempt,
-        wf.v_event, wf.v_event_delivery
+        wf.v_event, wf.v_event_delivery, wf.v_workflow_node
        to wf_operator, wf_reader;
 
     -- Workers vacuum wf.task after many claims (R15); before 17 only its owner may.

@@ -164,21 +164,15 @@ with live as materialized (
       join wf.v_worker w on w.capabilities && array[a.capability, '*']
       left join live l on l.worker_id = w.worker_id and l.action_id = a.action_id
 ), room as materialized (
-    select g.action_id, g.pinned_worker_id, g.max_per_worker,
-           count(k.worker_id) as capable_count,
+    -- Of each action the workers that could take it, all together and, for pinned tasks, one by one.
+    -- least_free: the fewest leases that an active one without an exclusive task has of it.
+    select k.action_id, k.worker_id as pinned_worker_id,
            count(*) filter (where k.is_active) as active_count,
-           count(*) filter (where k.is_active and not k.holds_exclusive
-                              and k.lease_count < coalesce(g.max_per_worker, 2147483647))
-               as free_count,
-           count(*) filter (where k.is_active and not k.holds_exclusive and k.is_present
-                              and k.lease_count < coalesce(g.max_per_worker, 2147483647))
-               as present_count
-      from (select distinct t.action_id, t.pinned_worker_id, t.max_per_worker
-              from wf.task t where t.worker_id is null) g
-      left join taker k
-        on k.action_id = g.action_id
-       and k.worker_id = coalesce(g.pinned_worker_id, k.worker_id)
-     group by g.action_id, g.pinned_worker_id, g.max_per_worker
+           min(k.lease_count) filter (where k.is_active and not k.holds_exclusive) as least_free,
+           min(k.lease_count) filter (where k.is_active and not k.holds_exclusive and k.is_present)
+               as least_present
+      from taker k
+     group by grouping sets ((k.action_id), (k.action_id, k.worker_id))
 ), spent as materialized (
     -- What counts against max_concurrent and rate_per_minute.
     select a.action_id,
@@ -197,23 +191,23 @@ with live as materialized (
                 when a.paused then 'ACTION_PAUSED'
                 when s.lease_count >= t.max_concurrent then 'MAX_CONCURRENT'
                 when s.claim_count >= t.rate_per_minute then 'RATE'
-                when r.capable_count = 0 and t.pinned_worker_id is null then 'NO_WORKER'
-                when r.capable_count = 0 and exists (
+                when r.action_id is null and t.pinned_worker_id is null then 'NO_WORKER'
+                when r.action_id is null and exists (
                     select 1 from wf.worker w where w.worker_id = t.pinned_worker_id)
                     then 'PIN_NOT_CAPABLE'
-                when r.capable_count = 0 then 'PIN_GONE'
+                when r.action_id is null then 'PIN_GONE'
                 when r.active_count = 0 then 'NOT_ACTIVE'
-                when r.free_count = 0 then 'BUSY'
-                when r.present_count = 0 then 'SILENT' end as reason
+                when r.least_free is null or r.least_free >= t.max_per_worker then 'BUSY'
+                when r.least_present is null or r.least_present >= t.max_per_worker
+                    then 'SILENT' end as reason
       from wf.task t
       join wf.workflow_instance i on i.workflow_instance_id = t.workflow_instance_id
       join wf.workflow_node n on n.node_id = t.node_id
       join wf.workflow_action a on a.action_id = t.action_id
       join spent s on s.action_id = t.action_id
-      join room r
+      left join room r
         on r.action_id = t.action_id
-       and r.pinned_worker_id is not distinct from t.pinned_worker_id
-       and r.max_per_worker is not distinct from t.max_per_worker
+       and coalesce(r.pinned_worker_id, '') = coalesce(t.pinned_worker_id, '')
      where t.worker_id is null
 )
 select q.node_execution_id, q.workflow_instance_id,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from tests.cli.scene import Scene
+from tests.runtime_sql import drive
 from wfsql.cli.main import main
 
 WORKFLOW = """\
@@ -71,6 +73,17 @@ def greeting(wf: Wf, tmp_path: Path) -> Path:
     (tmp_path / "greeting.actions.yaml").write_text(CATALOG)
     (tmp_path / "greeting_handlers.py").write_text(HANDLERS)
     return tmp_path
+
+
+@pytest.fixture
+def scene(wf: Wf, pg_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
+    """A database at noon, without workers; WF_URL names it."""
+    monkeypatch.setenv("WF_URL", pg_url)
+    with drive.connect(pg_url) as connection:
+        connection.execute("delete from wf.worker")
+        made = Scene(connection, tmp_path)
+        made.set_clock()
+        yield made
 
 
 def is_one_line_each(text: str) -> bool:

@@ -54,6 +54,19 @@ def test_a_name_is_never_cropped() -> None:
     assert fit(TABLE, {"OUTPUT": Crop(1)}, 10)[0] == TABLE[0]
 
 
+def test_a_long_name_is_cut_in_the_middle() -> None:
+    assert cropped("crane-2.example.com", 9, "ends") == "cran….com"
+
+
+def test_a_wide_name_cut_in_the_middle_is_no_wider_than_its_room() -> None:
+    assert cropped("東京都港区芝公園", 8, "ends") == "東京…園"
+
+
+def test_a_column_that_may_be_cropped_may_be_dropped_too() -> None:
+    fitted = fit(TABLE, {"OUTPUT": Crop(10), "PATH": Crop(20)}, 30, drops=("OUTPUT",))
+    assert fitted[0] == ["PATH", "STATUS"]
+
+
 def test_a_column_is_dropped_when_cropping_is_not_enough() -> None:
     fitted = fit(TABLE, {"OUTPUT": Crop(10)}, 36, drops=("STATUS",))
     assert fitted[0] == ["PATH", "OUTPUT"]

@@ -76,6 +76,10 @@ def _in_our_words(message: str, options: list[str]) -> tuple[str, str | None]:
         r"argument (\S+): invalid choice: '(.*)' \(choose from (.*)\)", message
     ):
         return f'{found[1]}: "{found[2]}" is not one of {_quoted(found[3])}', None
+    if found := re.fullmatch(r"argument (\S+): ((?:takes|is) .*)", message):
+        return f"{found[1]} {found[2]}", None
+    if found := re.fullmatch(r"argument (\S+): not allowed with argument (\S+)", message):
+        return f"{found[2]} and {found[1]} exclude each other", None
     if found := re.fullmatch(r"unrecognized arguments: (\S+).*", message):
         return _surplus(found[1], options)
     return message, None

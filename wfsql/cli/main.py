@@ -60,10 +60,19 @@ COMMANDS: tuple[Command, ...] = (
     Command("db test-bed", "db_test_bed", "run the test bed's workflows in a database", "Database"),
     Command("deploy", "deploy", "compile a file and put its workflows into a database", "Database"),
     Command("start", "start", "start an instance of a deployed workflow", "Database"),
-    Command("ps", "ps", "list instances", "Database"),
-    Command("show", "show", "show one instance and its nodes", "Database"),
-    Command("trace", "trace", "write the trace document of an instance", "Database"),
     Command("events send", "events_send", "hand an event to the workflows", "Database"),
+    Command("ps", "ps", "list instances", "Operators"),
+    Command("show", "show", "show one instance and its nodes, or its graph", "Operators"),
+    Command("why", "why", "say what an instance waits for, and what could be done", "Operators"),
+    Command("trace", "trace", "write the trace document of an instance", "Operators"),
+    Command("logs", "logs", "list the attempts at an instance's actions", "Operators"),
+    Command("events", "events", "list events and what came of them", "Operators"),
+    Command("workers", "workers", "list the workers and what they have in hand", "Operators"),
+    Command("cancel", "cancel", "end instances", "Operators"),
+    Command("pause", "pause", "keep instances from going on", "Operators"),
+    Command("resume", "resume", "let paused instances go on", "Operators"),
+    Command("retry", "retry", "try again what failed instances", "Operators"),
+    Command("drain", "drain", "let a worker finish what it has and end", "Operators"),
     Command("dev", "dev", "run everything on this machine, and follow the files", "Processes"),
     Command("worker", "worker", "claim tasks and run Python handlers for them", "Processes"),
     Command("gateway", "gateway", "serve the HTTP API for workers and programs", "Processes"),
@@ -117,7 +126,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _dispatch(arguments: list[str]) -> int:
     if len(arguments) > 1 and arguments[0] == "help":
         arguments = [*arguments[1:], "--help"]
-    if len(arguments) == 2 and arguments[1] in _HELP and _members(arguments[0]):
+    if len(arguments) == 2 and arguments[1] in _HELP and _is_only_group(arguments[0]):
         sys.stdout.write(help_text(arguments[0]))
         return EXIT_FINE
     if not arguments or arguments[0] in {*_HELP, "help"}:
@@ -156,6 +165,11 @@ def _unknown(arguments: list[str]) -> NoReturn:
     close = get_close_matches(typed, [command.name for command in COMMANDS], n=1, cutoff=0.6)
     hint = f'did you mean "wf {close[0]}"?' if close else 'see "wf --help"'
     raise wrong_use(f'there is no command "wf {typed}"', hint)
+
+
+def _is_only_group(word: str) -> bool:
+    """Whether a word begins commands and is none itself (`db`, not `events`)."""
+    return bool(_members(word)) and all(command.name != word for command in COMMANDS)
 
 
 def _members(group: str) -> list[str]:

@@ -15,12 +15,19 @@ from typing import Literal
 from dsl.plain import UNSAFE, plain
 from dsl.quick_class import dataclass
 
+Keep = Literal["start", "end", "ends"]
+"""What stays of a text that is too long; `ends`: its beginning and its end."""
+
 STATUS_STYLES = {
     "SUCCEEDED": "green",
     "FAILED": "bold red",
     "RUNNING": "cyan",
     "CANCELLED": "yellow",
     "PAUSED": "yellow",
+    "ACTIVE": "green",
+    "DRAINING": "yellow",
+    "STOPPING": "yellow",
+    "SILENT": "bold red",
 }
 
 
@@ -94,7 +101,7 @@ class Crop:
     """How a column gives way on a narrow terminal: to `least` cells, the part kept."""
 
     least: int
-    keep: Literal["start", "end"] = "start"
+    keep: Keep = "start"
 
 
 def write_table(
@@ -103,7 +110,7 @@ def write_table(
     crops: Mapping[str, Crop] | None = None,
     drops: Sequence[str] = (),
 ) -> None:
-    """Writes rows under column names; a column called STATUS is coloured on a terminal.
+    """Writes rows under column names; cells that hold a status are coloured on a terminal.
 
     A terminal too narrow for them gets the columns of `crops` cropped, the first one first, and
     where that is not enough loses those of `drops`. What is read by a program is all there.
@@ -145,6 +152,8 @@ def _cropped_table(
 ) -> list[list[str]]:
     fitted = [list(row) for row in table]
     for name, crop in crops.items():
+        if name not in fitted[0]:
+            continue  # it was dropped
         excess = table_width(fitted) - width
         if excess <= 0:
             break
@@ -155,14 +164,24 @@ def _cropped_table(
     return fitted
 
 
-def cropped(text: str, room: int, keep: Literal["start", "end"] = "start") -> str:
+def cropped(text: str, room: int, keep: Keep = "start") -> str:
     """Returns text in at most `room` cells, `…` standing for what is left out."""
     if _cells(text) <= room:
         return text
-    kept = text if keep == "start" else text[::-1]
-    while _cells(kept) > room - 1:
+    if keep == "ends":
+        left = _start_of(text, room // 2)
+        return f"{left}…{_start_of(text[::-1], room - 1 - _cells(left))[::-1]}"
+    if keep == "start":
+        return f"{_start_of(text, room - 1)}…"
+    return f"…{_start_of(text[::-1], room - 1)[::-1]}"
+
+
+def _start_of(text: str, room: int) -> str:
+    """Returns as much of the beginning as fits."""
+    kept = text[: max(room, 0)]
+    while _cells(kept) > room:
         kept = kept[:-1]
-    return f"{kept}…" if keep == "start" else f"…{kept[::-1]}"
+    return kept
 
 
 def _aligned(table: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -202,6 +221,28 @@ def _draw(table: Sequence[Sequence[str]], width: int) -> None:
             line.append("  ")
         line.rstrip()
         console.print(line, soft_wrap=True)
+
+
+def write_lines(lines: Iterable[str]) -> None:
+    """Writes lines; on a terminal a status is coloured, and what is too long is cropped."""
+    width = terminal_width()
+    if width is None:
+        for line in lines:
+            write(plain(line))
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(width=width)
+    for line in lines:
+        text = Text(cropped(plain(line), width))
+        # Where a name reads like a status, there is a dot before the status but none before it.
+        _, _, state = text.plain.rpartition(" · ")
+        start = len(text.plain) - len(state)
+        for status, style in STATUS_STYLES.items():
+            if (at := state.find(status)) >= 0:
+                text.stylize(style, start + at, start + at + len(status))
+        console.print(text, soft_wrap=True)
 
 
 def short_time(at: datetime | None, *, narrow: bool = False) -> str:

@@ -151,3 +151,6 @@ create table wf.api_key (
     constraint ck_api_key_name check (char_length(name) between 1 and 200)
 );
 create unique index uq_api_key_name on wf.api_key (name) where revoked_at is null;
+
+create index ix_workflow_instance_open on wf.workflow_instance (workflow_instance_id)
+    where ended_at is null;

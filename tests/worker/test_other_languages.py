@@ -36,7 +36,7 @@ export default {
 WORKFLOW = """workflow NAME {
   input { text : string }
   output { out = var.out }
-  var out : json
+  var out : any
   action do = NAME.do(text: var.text) { set out = out }
 }
 """
@@ -78,7 +78,7 @@ def start(language: str, flow: Flow, name: str, gateway: str | None = None) -> P
             WF_API_KEY=flow.place.key,
             WF_WORKER_TOKEN=secrets.token_hex(32),
             CAPABILITIES=flow.name,
-            LEASE="3",
+            LEASE="9",
         ),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

@@ -149,7 +149,9 @@ class DevSession:
             self._started += 1
             own = [*arguments, "--worker-id", f"dev-{number}-{os.getpid()}-{self._started}"]
             name = f"worker-{number}"
-            self._workers.append(children.start(name, own, {"WF_URL": url}, self._log))
+            self._workers.append(
+                children.start(name, own, {"WF_URL": url, "WF_GATEWAY": ""}, self._log)
+            )
 
     def _handlers(self) -> list[str]:
         if self._settings.handlers:

@@ -6,10 +6,10 @@ leases are extended by a process of its own. It is told of them over stdin, a JS
     {"start": {"worker_id", "token", "extend_seconds", "gateway" | "url", "ca_file"}}
     {"hold": [[task_id, lease_token, seconds], …]}  {"drop": [task_id, …]}  {"token": "…"}
 
-and says on stdout what it hears: `{"cancel": [task_id, …]}`, `{"command": "DRAIN"}`,
-`{"note": "…"}`, `{"refused": true}` (the token). A lease is extended when a third of its seconds
-are over. The process ends when stdin does, or when the worker is no longer its parent. For a
-gateway it needs nothing but the standard library.
+and says on stdout what it hears: first `{"ready": true}`, then `{"cancel": [task_id, …]}`,
+`{"command": "DRAIN"}`, `{"note": "…"}`, `{"refused": true}` (the token). A lease is extended when a
+third of its seconds are over. The process ends when stdin does, or when the worker is no longer its
+parent. For a gateway it needs nothing but the standard library.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import ssl
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Condition, Thread
 from typing import Any, Protocol
@@ -64,6 +65,9 @@ class BeatFailed(Exception):
 
 
 class Beater(Protocol):
+    def connect(self) -> None:
+        """Gets ready; a failure is met again, and told, by the first beat."""
+
     def beat(self, leases: Sequence[Lease], token: str) -> list[Beat]: ...
 
 
@@ -76,6 +80,9 @@ class GatewayBeater:
     worker_id: str
     extend_seconds: int
     _connection: http.client.HTTPConnection | None = None
+
+    def connect(self) -> None:
+        """Nothing to do: connecting is quick, and a connection that is not used is closed."""
 
     def beat(self, leases: Sequence[Lease], token: str) -> list[Beat]:
         body = {
@@ -140,7 +147,7 @@ class DatabaseBeater:
     extend_seconds: int
     _client: Any = None
 
-    def beat(self, leases: Sequence[Lease], token: str) -> list[Beat]:
+    def connect(self) -> None:
         from runtime_sql import connection
         from runtime_sql.failures import ApiError, DatabaseProblem
 
@@ -149,6 +156,12 @@ class DatabaseBeater:
             if isinstance(made, ApiError | DatabaseProblem):
                 raise BeatFailed(made.message)
             self._client = made
+
+    def beat(self, leases: Sequence[Lease], token: str) -> list[Beat]:
+        from runtime_sql import connection
+        from runtime_sql.failures import ApiError, DatabaseProblem
+
+        self.connect()
         beats = []
         for held in leases:
             lease = connection.Lease(held.task_id, held.token)
@@ -276,6 +289,10 @@ def main() -> None:
         return
     start = json.loads(first)["start"]
     heart = Heart(beater_of(start), start["token"])
+    # Before there is a lease: imports and a login take a while on a machine that is busy.
+    with suppress(BeatFailed):
+        heart.beater.connect()
+    say({"ready": True})
     Thread(target=_listen, args=(heart,), name="listener", daemon=True).start()
     heart.run(parent)
     os._exit(0)

@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Event, Lock, Thread
 from typing import IO, Any, Protocol
 
 Held = tuple[int, int, float]
 """Task id, lease token, for how many seconds the lease was given."""
 
+# A worker does not wait longer than that for its heartbeat before it claims.
+_READY_SECONDS = 15.0
 # One that dies younger than this is not started again at once.
 _SHORT_LIFE_SECONDS = 1.0
 
@@ -32,7 +34,8 @@ class Heard:
 
 
 class Heartbeat(Protocol):
-    def begin(self, heard: Heard) -> None: ...
+    def begin(self, heard: Heard) -> None:
+        """Returns when leases can be extended."""
 
     def hold(self, leases: Iterable[Held]) -> None: ...
 
@@ -55,11 +58,13 @@ class HeartProcess:
         self._held: dict[int, Held] = {}
         self._process: subprocess.Popen[str] | None = None
         self._is_over = False
+        self._is_ready = Event()
 
     def begin(self, heard: Heard) -> None:
         with self._lock:
             process = self._spawn()
         Thread(target=self._listen, args=(process, heard), name="heartbeat", daemon=True).start()
+        self._is_ready.wait(_READY_SECONDS)
 
     def hold(self, leases: Iterable[Held]) -> None:
         with self._lock:
@@ -125,7 +130,10 @@ class HeartProcess:
             began = time.monotonic()
             assert process.stdout is not None
             for line in process.stdout:
-                _tell(json.loads(line), heard)
+                message = json.loads(line)
+                if "ready" in message:
+                    self._is_ready.set()
+                _tell(message, heard)
             process.wait()
             _close(process.stdin)
             _close(process.stdout)

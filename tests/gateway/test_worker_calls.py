@@ -216,12 +216,13 @@ def test_an_accepted_result_is_written_down_under_its_scope(gateway: Running) ->
 def test_what_fails_while_writing_down_does_not_reach_the_worker(gateway: Running) -> None:
     gateway.start()
     task = gateway.claim()
+    name = "sync_execution_scope_action_entry_after_submit"
     with drive.connect(gateway.database) as connection:
-        connection.execute(
-            "drop function wf.sync_execution_scope_action_entry_after_submit(bigint)"
-        )
-
-    answer = gateway.call(task, "submit", result_code=0)
+        connection.execute(f"alter function wf.{name} rename to put_aside".encode())
+        try:
+            answer = gateway.call(task, "submit", result_code=0)
+        finally:
+            connection.execute(f"alter function wf.put_aside rename to {name}".encode())
 
     assert (answer.status_code, answer.json()["accepted"]) == (200, True)
     assert '"event": "scope_sync_failed"' in gateway.log.getvalue()

@@ -73,7 +73,7 @@ begin
         wf.sync_execution_scope_action_entry_after_submit, wf.wf_api_key_authenticate,
         wf.sp_enroll_worker, wf.wf_worker_profile, wf.wf_claimable_capabilities
        to wf_gateway;
-    grant select on wf.v_api_key to wf_gateway, wf_operator;
+    grant select on wf.v_api_key to wf_gateway, wf_operator, wf_reader;
     grant execute on function wf.wf_queue_depth to wf_gateway, wf_operator, wf_reader;
     grant execute on function
         wf.sp_ingest_event, wf.sp_signal_wait, wf.wf_repo_create_workflow_instance,
@@ -86,13 +86,15 @@ begin
        to wf_gateway, wf_operator, wf_reader;
 
     -- Operating.
-    grant select on wf.v_worker_token to wf_operator;
+    grant execute on function
+        wf.sp_create_api_key, wf.sp_revoke_api_key, wf.sp_revoke_worker_token,
+        wf.sp_set_worker_token_expiry
+       to wf_operator;
     grant execute on function
         wf.sp_set_worker_state, wf.sp_cancel_workflow_instance, wf.sp_pause_workflow_instance,
         wf.sp_resume_workflow_instance, wf.sp_release_affinity, wf.sp_purge_instances,
         wf.sp_delete_workflow_def, wf.sp_retry_failed_node, wf.sp_purge_bundles,
-        wf.sp_purge_events, wf.wf_repo_upsert_event_type, wf.sp_create_api_key,
-        wf.sp_revoke_api_key, wf.sp_revoke_worker_token, wf.sp_set_worker_token_expiry
+        wf.sp_purge_events, wf.wf_repo_upsert_event_type
        to wf_operator;
 
     -- Looking. A view calls these routines with the rights of who reads it.
@@ -104,7 +106,7 @@ begin
     grant select on
         wf.v_node_execution, wf.v_ready, wf.v_lease, wf.v_worker,
         wf.v_scale_recommendation, wf.v_unclaimable, wf.task_lease, wf.v_open_node, wf.v_attempt,
-        wf.v_event, wf.v_event_delivery, wf.v_workflow_node
+        wf.v_event, wf.v_event_delivery, wf.v_workflow_node, wf.v_worker_token
        to wf_operator, wf_reader;
 
     -- Workers vacuum wf.task after many claims (R15); before 17 only its owner may.

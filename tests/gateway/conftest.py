@@ -1,18 +1,20 @@
-"""A gateway of its own for each test, over a fresh database with one workflow in it.
+"""A gateway for each file of tests, over a database with two workflows in it.
 
-`gateway` runs uvicorn in a thread on a free port of 127.0.0.1; `process` tests start `wf gateway`
-themselves. Requests go through httpx, except where a client must misbehave.
+`gateway` runs uvicorn in a thread on a free port of 127.0.0.1 and begins each test with no
+instance, worker or key; `serve` starts others. Requests go through httpx, except where a client
+must misbehave.
 """
 
 from __future__ import annotations
 
 import asyncio
 import io
+import os
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from itertools import count
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
@@ -24,6 +26,15 @@ from wfsql.gateway.keys import new_key
 from wfsql.gateway.log import new_logger
 from wfsql.gateway.server import new_server, open_sockets
 from wfsql.gateway.settings import Address, Settings
+
+if TYPE_CHECKING:
+    from wfsql.embedded import EmbeddedServer
+
+_numbers = count(1)
+_RUN_TIME = """wf.workflow_instance, wf.execution_context, wf.node_execution, wf.node_attempt,
+    wf.scope, wf.scope_variable, wf.affinity, wf.task, wf.join_counter, wf.loop_state,
+    wf.pending_end, wf.timer, wf.event_wait, wf.worker, wf.event, wf.event_route,
+    wf.event_delivery, wf.api_key, wf.execution_scope, wf.execution_scope_action_entry"""
 
 FLOW = """
     workflow pair {
@@ -169,20 +180,44 @@ def serve(
     return Running(url, database, app, log, stop, client)
 
 
-@pytest.fixture
-def database(pg_url: str, tmp_path: Path) -> str:
+@pytest.fixture(scope="module")
+def database(
+    pg_server: EmbeddedServer, pg_template: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
     """The URL of a database with the workflows `pair` and `waits`."""
-    with drive.connect(pg_url) as connection:
+    name = f"gateway_{os.getpid()}_{next(_numbers)}"
+    url = pg_server.create_database(name, pg_template)
+    with drive.connect(url) as connection:
         for text in (FLOW, WAITS):
-            drive.deploy(connection, drive.compile_text(tmp_path, text))
-    return pg_url
+            folder = tmp_path_factory.mktemp("flow")
+            drive.deploy(connection, drive.compile_text(folder, text))
+    yield url
+    pg_server.drop_database(name)
 
 
-@pytest.fixture
-def gateway(database: str) -> Iterator[Running]:
+@pytest.fixture(scope="module")
+def served(database: str) -> Iterator[Running]:
+    """A gateway for all tests of a file."""
     running = serve(database)
     try:
         yield running
     finally:
         running.client.close()
         running.stop()
+
+
+@pytest.fixture
+def gateway(served: Running) -> Running:
+    """The gateway of the file, its database as if nothing had happened."""
+    reset(served)
+    return served
+
+
+def reset(running: Running) -> None:
+    """Removes every instance, event, worker and key."""
+    with drive.connect(running.database) as connection:
+        connection.execute(f"truncate {_RUN_TIME} cascade".encode())
+    running.keys.clear()
+    running.tokens.clear()
+    running.log.truncate(0)
+    running.log.seek(0)

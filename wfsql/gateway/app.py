@@ -8,6 +8,7 @@ request is a line of the log and a count of the metrics.
 
 from __future__ import annotations
 
+import asyncio
 import re
 import secrets
 import time
@@ -246,6 +247,7 @@ class GatewayApp:
         self.hub = Hub(self.pool)
         self.gateway = Gateway(
             pool=self.pool,
+            claims=asyncio.Semaphore((settings.pool_size + 1) // 2),
             hub=self.hub,
             keys=KeyRing(self.pool),
             metrics=Metrics(self.pool, self.hub),

@@ -6,6 +6,7 @@ body into a `Call`; the operation's handler answers a `Reply` or raises a `Refus
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -26,9 +27,10 @@ header X-Worker-Id; `monitor` is anybody on loopback, else a key of role reader.
 
 @dataclass(frozen=True, slots=True)
 class Gateway:
-    """What the handlers work with."""
+    """What the handlers work with. `claims` is entered by every claim: half of the connections."""
 
     pool: Pool
+    claims: asyncio.Semaphore
     hub: Hub
     keys: KeyRing
     metrics: Metrics

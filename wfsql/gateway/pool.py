@@ -52,7 +52,7 @@ class Pool:
         self.exhausted_count = 0
         self.lost_count = 0
         self._connect = connect
-        self._wait_seconds = wait_seconds
+        self.wait_seconds = wait_seconds
         self._idle = [_Slot() for _ in range(size)]
         self._free = asyncio.Semaphore(size)
         self._waiting = 0
@@ -92,18 +92,19 @@ class Pool:
     async def _acquire(self) -> None:
         if self._free.locked():
             if self._waiting >= self.size * _WAITING_PER_CLIENT:
-                raise self._exhausted()
+                raise self.exhausted()
             self._waiting += 1
             try:
-                await asyncio.wait_for(self._free.acquire(), self._wait_seconds)
+                await asyncio.wait_for(self._free.acquire(), self.wait_seconds)
             except TimeoutError:
-                raise self._exhausted() from None
+                raise self.exhausted() from None
             finally:
                 self._waiting -= 1
         else:
             await self._free.acquire()
 
-    def _exhausted(self) -> Refusal:
+    def exhausted(self) -> Refusal:
+        """Counts a call that no client came free for, and returns what it is answered."""
         self.exhausted_count += 1
         return Refusal(
             503,

@@ -65,8 +65,9 @@ class _Claimed:
 async def request_tasks(gateway: Gateway, call: Call) -> Reply:
     body: models.TaskRequest = call.body
     give_up_at = time.monotonic() + body.wait_seconds
-    claimed = await _claim(gateway, call)
-    if not claimed.is_worth_telling and body.wait_seconds and not gateway.hub.stopping:
+    claimed = await _claim_in_turn(gateway, call, give_up_at)
+    can_wait = claimed.profile is not None and not gateway.hub.stopping
+    if not claimed.is_worth_telling and body.wait_seconds and can_wait:
         claimed = await _wait_and_claim(gateway, call, claimed, give_up_at)
     return Reply(
         {
@@ -95,7 +96,7 @@ async def _wait_and_claim(
             left = give_up_at - time.monotonic()
             if left <= 0 or not await gateway.hub.wait(waiter, left) or gone.done():
                 break
-            claimed = await _claim(gateway, call)
+            claimed = await _claim_in_turn(gateway, call, give_up_at)
             gateway.hub.claimed(waiter, len(claimed.tasks))
         if gone.done() and claimed.tasks:
             await _give_back(gateway, call, claimed.tasks)
@@ -125,6 +126,25 @@ async def _claim(gateway: Gateway, call: Call) -> _Claimed:
         return _Claimed((), profile.desired_state, profile)
 
     return await gateway.pool.run(claim)
+
+
+async def _claim_in_turn(gateway: Gateway, call: Call, give_up_at: float) -> _Claimed:
+    """Claims when its turn comes: claims never take all connections, and polls can wait.
+
+    So a thousand workers that come back at once do not keep results from being handed in.
+    """
+    patience = max(give_up_at - time.monotonic(), gateway.pool.wait_seconds)
+    try:
+        async with asyncio.timeout(patience):
+            await gateway.claims.acquire()
+    except TimeoutError:
+        if call.body.wait_seconds:
+            return _Claimed((), "ACTIVE", None)
+        raise gateway.pool.exhausted() from None
+    try:
+        return await _claim(gateway, call)
+    finally:
+        gateway.claims.release()
 
 
 async def _give_back(gateway: Gateway, call: Call, tasks: Sequence[Task]) -> None:

@@ -194,13 +194,14 @@ class _Resolver:
     def _problems(
         self, unit: _Unit, visible: dict[str, TypeExpr], alias: TypeAlias
     ) -> Iterator[Diagnostic]:
-        from compiler.checks.types import type_problem
+        from compiler.checks.types import type_names, type_problem
 
         misfits: list[tuple[str, Span, str]] = []
         resolver = TypeResolver(visible, lambda *misfit: misfits.append(misfit))
         resolver.resolve(NamedType(name=alias.name.text, span=alias.name.span))
+        names = type_names(visible) if misfits else ()
         for kind, span, name in misfits:
-            code, message, hint = type_problem(kind, name, visible)
+            code, message, hint = type_problem(kind, name, names)
             yield _diagnostic(code, unit.source, span, message, hint)
 
     def _report(

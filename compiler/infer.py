@@ -177,13 +177,17 @@ def _types(model: Model, parts: Iterable[Expr], node: Node | None) -> dict[int, 
     known: dict[int, Type] = {}
     levels: dict[int, int] = {}
     for part in parts:
-        if isinstance(part, ListExpr | ObjectExpr):
+        if type(part) in _NESTING:
+            assert isinstance(part, ListExpr | ObjectExpr)
             inside = part.items if isinstance(part, ListExpr) else (e.value for e in part.entries)
             levels[id(part)] = 1 + max((levels.get(id(item), 0) for item in inside), default=0)
         # Types are compared and hashed by recursion, so what nests deeper is not known.
-        is_deep = levels.get(id(part), 0) > MAX_TYPE_DEPTH
+        is_deep = bool(levels) and levels.get(id(part), 0) > MAX_TYPE_DEPTH
         known[id(part)] = ANY if is_deep else _type(model, part, node, known)
     return known
+
+
+_NESTING = (ListExpr, ObjectExpr)
 
 
 def _type(model: Model, expr: Expr, node: Node | None, known: dict[int, Type]) -> Type:
@@ -197,7 +201,8 @@ def _type(model: Model, expr: Expr, node: Node | None, known: dict[int, Type]) -
             lone = parts[0] if len(parts) == 1 else ""
             return STRING if isinstance(lone, str) else known[id(lone)]
         case ListExpr(items=items):
-            types = {known[id(item)] for item in items}
+            # Hashing a type takes time by its fields, and many items have the same one.
+            types = set({id(known[id(item)]): known[id(item)] for item in items}.values())
             return Type("list", item=types.pop() if len(types) == 1 else None)
         case ObjectExpr(entries=entries):
             fields = tuple(Field(e.key, False, known[id(e.value)]) for e in entries)

@@ -31,12 +31,22 @@ from dsl.nodes import (
     Reference,
     Unary,
 )
+from dsl.quick_class import dataclass, field
 
 Place = tuple[Hashable, ...]
 """Where a reference leads: its root (a variable, a task's key, or words), then its steps."""
 Outcome = tuple[set[Place], set[Place]]
 """What a path has added, and what it has taken away."""
 _ORDERS = ("<", "<=", ">", ">=")
+
+
+@dataclass(frozen=True, slots=True)
+class _Inside:
+    """What `and` and `or` show within one expression."""
+
+    has_junction: bool
+    shown: dict[int, frozenset[Place]] = field(default_factory=dict)
+    """By `id` of a reference behind one of them: what its left side has shown, wholes included."""
 
 
 class Settled:
@@ -47,7 +57,7 @@ class Settled:
         self._held: set[Place] = set()
         self._log: list[tuple[Place, bool]] = []
         self._by_root: dict[Hashable, set[Place]] = {}
-        self._inside_of: tuple[Site | None, dict[int, tuple[Place, ...]]] = (None, {})
+        self._last_inside: tuple[Site | None, _Inside] = (None, _Inside(False))
 
     # --- what is shown
 
@@ -120,7 +130,12 @@ class Settled:
             for reference in site.references:
                 if self._holds(reference):
                     yield id(reference)
-        yield from self._inside(site)
+        shown_inside = self._inside(site).shown
+        for reference in site.references if shown_inside else ():
+            shown = shown_inside.get(id(reference), frozenset())
+            task = task_key(reference)
+            if self.place_of(reference) in shown or (task is not None and ("asked", task) in shown):
+                yield id(reference)
 
     def part_not_null(self, site: Site, reference: Reference, count: int) -> bool:
         """Whether the first `count` steps of a reference surely lead to something."""
@@ -130,16 +145,12 @@ class Settled:
         task = task_key(reference)
         if place in self._held or (task is not None and ("asked", task) in self._held):
             return True
-        if self._inside_of[0] is not site:
-            # One walk for all references of a site: an expression may hold hundreds.
-            self._inside_of = (site, {id(r): shown for r, shown in self._shown_inside(site)})
-        shown = self._inside_of[1].get(id(reference), ())
-        return any(place in _wholes(known) for known in shown)
+        return place in self._inside(site).shown.get(id(reference), ())
 
     def read_part(self, site: Site, reference: Reference, count: int) -> None:
         """What has been read of something means that it was there, from then on."""
         place = self._part_of(reference, count)
-        if place is not None and not any(_is_junction(part) for part in site.parts):
+        if place is not None and not self._inside(site).has_junction:
             self.assume([place])
 
     def _part_of(self, reference: Reference, count: int) -> Place | None:
@@ -197,26 +208,30 @@ class Settled:
             return both if is_equal and any(x is not NOT_LITERAL for x in literals) else []
         return self._places([left]) if operator == "in" and is_true and _no_null(right) else []
 
-    def _inside(self, site: Site) -> Iterable[int]:
-        """References on the right of `and` and `or`, where the left has shown something."""
-        for reference, shown in self._shown_inside(site):
-            place, task = self.place_of(reference), task_key(reference)
-            if place in shown or (task is not None and ("asked", task) in shown):
-                yield id(reference)
+    def _inside(self, site: Site) -> _Inside:
+        """What is shown inside an expression: one walk for all of its references, of which it may
+        hold hundreds."""
+        if self._last_inside[0] is not site:
+            found = _Inside(any(_is_junction(part) for part in site.parts))
+            if found.has_junction and not isinstance(site.expr, BareKey):
+                self._show_inside(site.expr, found)
+            self._last_inside = (site, found)
+        return self._last_inside[1]
 
-    def _shown_inside(self, site: Site) -> Iterable[tuple[Reference, tuple[Place, ...]]]:
-        """Yields references behind an `and` or `or`, with what its left side has shown."""
-        pending: list[tuple[Expr, tuple[Place, ...]]] = []
-        if not isinstance(site.expr, BareKey) and any(_is_junction(part) for part in site.parts):
-            pending.append((site.expr, ()))
+    def _show_inside(self, expr: Expr, found: _Inside) -> None:
+        pending: list[tuple[Expr, frozenset[Place]]] = [(expr, frozenset())]
         while pending:
             current, shown = pending.pop()
             if isinstance(current, Binary) and current.operator in ("and", "or"):
-                more = self.shown_by(current.left, current.operator == "and")
-                pending += [(current.left, shown), (current.right, (*shown, *more))]
+                *before, last = _operands(current)
+                for operand in before:
+                    pending.append((operand, shown))
+                    more = self.shown_by(operand, current.operator == "and")
+                    shown |= {whole for place in more for whole in _wholes(place)}
+                pending.append((last, shown))
                 continue
             if shown and isinstance(current, Reference):
-                yield current, shown
+                found.shown[id(current)] = shown
             pending += [(child, shown) for child in children(current)]
 
     def _places(self, exprs: Iterable[Expr]) -> list[Place]:
@@ -286,6 +301,16 @@ def _no_null(expr: Expr) -> bool:
     if not isinstance(expr, ListExpr):
         return False
     return all(literal_value(item) not in (None, NOT_LITERAL) for item in expr.items)
+
+
+def _operands(expr: Binary) -> list[Expr]:
+    """Returns a, b, c and d of `a and b and c and d`, for it is written from the left."""
+    right: list[Expr] = []
+    left: Expr = expr
+    while isinstance(left, Binary) and left.operator == expr.operator:
+        right.append(left.right)
+        left = left.left
+    return [left, *reversed(right)]
 
 
 def _is_junction(expr: Expr) -> bool:

@@ -3,7 +3,7 @@
 Flow: fold the candidates → when there are some, leave the few that share most letters with the name
 → difflib on those. A file may hold thousands of unknown names beside thousands of known ones, where
 even a glance at each pair takes seconds: among very many only a single slip of the pen is mended,
-by looking up everything that one slip can make of the name.
+by looking up each name without one of its letters.
 """
 
 from __future__ import annotations
@@ -18,34 +18,64 @@ _SIFTED = 32  # of many, those that share most letters; of these, the ones to co
 _COMPARED = 6
 _LONGEST = 100  # characters of a name that is still compared
 _CUTOFF = 0.6
-_ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789_-."
 
 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
     """Returns a hint with the nearest candidate, or with all of them when they are few."""
-    known = tuple(candidates)
-    folded = _folded(known)
-    close = _nearest(name.casefold(), folded)
+    known = candidates if isinstance(candidates, tuple) else tuple(candidates)
+    names = _names(known)
+    close = _nearest(name.casefold(), names)
     if close is not None:
         return f'did you mean "{close}"?'
-    if folded and len(folded) <= MAX_LISTED:
+    if names.folded and len(names.folded) <= MAX_LISTED:
         return "known here: " + ", ".join(dict.fromkeys(known))
     return None
 
 
-@lru_cache(maxsize=8)
-def _folded(known: tuple[str, ...]) -> dict[str, str]:
-    """Returns folded name → candidate; of two that fold alike the first counts."""
-    return {candidate.casefold(): candidate for candidate in reversed(known)}
+class _Names:
+    """Candidates, by how they are compared: `folded` is folded name → candidate, of two that fold
+    alike the first."""
+
+    def __init__(self, known: tuple[str, ...]) -> None:
+        self.known = known
+        self.folded = {candidate.casefold(): candidate for candidate in reversed(known)}
+        self._shorter: dict[str, list[str]] | None = None
+
+    def one_slip_away(self, wanted: str) -> str | None:
+        """Returns the first candidate that one slip makes of a name: a letter left out, added,
+        changed, or two swapped. Both without one letter, they are the same."""
+        if self._shorter is None:
+            self._shorter = {}
+            for name in reversed(self.folded):
+                for short in _without_one(name) if len(name) <= _LONGEST else ():
+                    self._shorter.setdefault(short, []).append(name)
+        for short in (wanted, *_without_one(wanted)):
+            if short in self.folded:
+                return self.folded[short]
+            for name in self._shorter.get(short, ()):
+                if _is_one_slip(wanted, name):
+                    return self.folded[name]
+        return None
 
 
-def _nearest(wanted: str, folded: dict[str, str]) -> str | None:
+_last: list[_Names] = []
+
+
+def _names(known: tuple[str, ...]) -> _Names:
+    """Kept for the names last asked for: there may be thousands, and as many questions."""
+    if not _last or _last[0].known is not known:
+        _last[:] = [_Names(known)]
+    return _last[0]
+
+
+def _nearest(wanted: str, names: _Names) -> str | None:
+    folded = names.folded
     if wanted in folded:
         return folded[wanted]
     if not folded or len(wanted) > _LONGEST:
         return None
     if len(folded) > _MANY:
-        return next((folded[name] for name in _one_slip_away(wanted) if name in folded), None)
+        return names.one_slip_away(wanted)
     from difflib import get_close_matches  # only needed once something is wrong
 
     compared = list(folded) if len(folded) <= _FEW else _likely(wanted, folded)
@@ -69,16 +99,18 @@ def _likely(wanted: str, folded: dict[str, str]) -> list[str]:
     return sorted(names, key=lambda name: -_common(wanted, name))[:_COMPARED]
 
 
-def _one_slip_away(name: str) -> Iterator[str]:
-    """All that comes of leaving out, swapping, changing or adding one letter."""
-    cuts = [(name[:k], name[k:]) for k in range(len(name) + 1)]
-    for start, end in cuts[:-1]:
-        yield start + end[1:]
-        yield start + end[1:2] + end[:1] + end[2:]
-    for start, end in cuts:
-        for char in _ALPHABET:
-            yield start + char + end
-            yield start + char + end[1:]
+def _without_one(name: str) -> Iterator[str]:
+    for k in range(len(name)):
+        yield name[:k] + name[k + 1 :]
+
+
+def _is_one_slip(one: str, other: str) -> bool:
+    """Whether one letter is left out, added or changed between two names, or two are swapped."""
+    shortest = min(len(one), len(other))
+    start = next((k for k in range(shortest) if one[k] != other[k]), shortest)
+    rest, left = one[start:], other[start:]
+    swapped = rest[1:2] + rest[:1] + rest[2:]
+    return left in (swapped, rest[1:]) or rest == left[1:] or rest[1:] == left[1:]
 
 
 @lru_cache(maxsize=16_384)

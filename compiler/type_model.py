@@ -38,7 +38,13 @@ class Type:
     item: Type | None = None
 
     def field(self, name: str) -> Field | None:
-        return next((field for field in self.fields or () if field.name == name), None)
+        fields = self.fields or ()
+        if len(fields) > _FEW:
+            return _index_of(fields).by_name.get(name)
+        return next((field for field in fields if field.name == name), None)
+
+    def field_names(self) -> tuple[str, ...]:
+        return _index_of(self.fields or ()).names
 
     def describe(self) -> str:
         """Returns the type in the words of an error message."""
@@ -52,11 +58,41 @@ class Type:
             "list": "a list",
         }[self.base]
         if self.enum is not None:
-            words = "one of " + ", ".join(f'"{value}"' for value in self.enum)
+            words = "one of " + ", ".join(f'"{value}"' for value in self.enum[:_MOST_SHOWN])
+            if len(self.enum) > _MOST_SHOWN:
+                words += f", … ({len(self.enum)} values)"
         return words + (" or null" if self.nullable else "")
 
 
 ANY = Type("any")
+_FEW = 8  # fields that are quicker looked through than looked up
+_MOST_SHOWN = 20
+_MOST_KEPT = 64
+_indexes: dict[int, _Index] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """The fields of a type by name, of two the first; with the fields themselves, so that no others
+    take their place in memory."""
+
+    fields: tuple[Field, ...]
+    by_name: dict[str, Field]
+    names: tuple[str, ...]
+
+
+def _index_of(fields: tuple[Field, ...]) -> _Index:
+    """Kept, for a type may have thousands of fields and be asked for each of them."""
+    found = _indexes.get(id(fields))
+    if found is None:
+        if len(_indexes) >= _MOST_KEPT:
+            _indexes.clear()
+        by_name: dict[str, Field] = {}
+        for field in fields:
+            by_name.setdefault(field.name, field)
+        found = _indexes[id(fields)] = _Index(fields, by_name, tuple(by_name))
+    return found
+
 
 Report = Callable[[str, Span, str], None]
 """Takes a kind (`unknown`, `cycle`, `deep`, `duplicate`), the place and the name concerned."""
@@ -64,7 +100,7 @@ Report = Callable[[str, Span, str], None]
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What a sound alias stands for, the rows that takes, and the levels below it."""
+    """What an alias stands for, the rows that takes, and the levels below it."""
 
     type: Type
     rows: int
@@ -74,19 +110,19 @@ class _Known:
 class TypeResolver:
     """Resolves type expressions against the aliases in sight; misfits go to `report`.
 
-    A sound alias is resolved once. One with a misfit is resolved again wherever it is used, so that
-    each use is looked at; the bounds on depth and rows hold for those.
+    An alias is resolved once, with `any` where it has a misfit: what is wrong with it is said at
+    its own text, not at every use. So a circle, or an alias too deep by itself, is `any` to others.
     """
 
     def __init__(self, aliases: Mapping[str, TypeExpr], report: Report) -> None:
         self._aliases = aliases
-        self._tell = report
+        self._report = report
         self._open: list[str] = []
         self._circular: set[str] = set()
         self._known: dict[str, _Known] = {}
         self._rows = 0
         self._deepest = 0
-        self._faults = 0
+        self._too_deep = 0
         self.used: set[str] = set()
         """The aliases that something refers to."""
 
@@ -101,16 +137,12 @@ class TypeResolver:
                 self._rows = 0
                 self._named(name, expr.span, 0)
 
-    def _report(self, kind: str, span: Span, name: str) -> None:
-        self._faults += 1
-        self._tell(kind, span, name)
-
     def _resolve(self, expr: TypeExpr, depth: int) -> Type:
         # The depth is bounded here, so this recursion is, too.
         self._rows += 1
         self._deepest = max(self._deepest, depth)
         if depth > MAX_TYPE_DEPTH or self._rows > MAX_TYPE_ROWS:
-            self._faults += 1
+            self._too_deep += 1
             if self._rows <= MAX_TYPE_ROWS + 1:
                 self._report("deep", expr.span, "")
                 self._rows = MAX_TYPE_ROWS + 1
@@ -157,7 +189,6 @@ class TypeResolver:
                     self._report("cycle", span, name)
                 # One finding per circle, whichever of its names it is entered by.
                 self._circular.update(self._open[self._open.index(name) :])
-                self._faults += 1
                 return ANY
             return self._alias(name, depth + 1)
         for base in BUILTIN:
@@ -177,15 +208,17 @@ class TypeResolver:
             self._rows += known.rows
             self._deepest = max(self._deepest, depth + known.height)
             return known.type
-        rows, deepest, faults = self._rows, self._deepest, self._faults
+        rows, deepest, too_deep = self._rows, self._deepest, self._too_deep
         self._deepest = depth
         self._open.append(name)
         try:
             found = self._resolve(self._aliases[name], depth)
         finally:
             self._open.pop()
-        if self._faults == faults:
+        if self._too_deep == too_deep:
             self._known[name] = _Known(found, self._rows - rows, self._deepest - depth)
+        elif depth <= 1:
+            self._known[name] = _Known(ANY, 1, 0)
         self._deepest = max(deepest, self._deepest)
         return found
 

@@ -25,9 +25,12 @@ _SHORT = 15  # digits of an integer that is storable for sure
 _BEGINS_SPACE = frozenset(" \t\n\r\f#")
 _BRACKETS = frozenset("{}()[]")
 _SINGLE = frozenset("{}()[]:,.+-*%")  # signs that begin no longer one
-# What most of a text is made of: space, then a word or a sign that begins no longer one.
+# What most of a text is made of: space, then a word, a sign that begins no longer one, or a number
+# of so few digits that nothing can be wrong with it.
 _COMMON = re.compile(
-    r"((?:[ \t\n\r\f]+|#[^\n]*)*)(?:([A-Za-z_]\w*)|([{}()\[\]:,.+*%-]))?", re.DOTALL
+    r"((?:[ \t\n\r\f]+|#[^\n]*)*)"
+    r"(?:([A-Za-z_]\w*)|([{}()\[\]:,.+*%-])|((?:0|[1-9][0-9]{0,14})(?![\w.])))?",
+    re.DOTALL,
 )
 _SPACE = re.compile(r"(?:[ \t\n\r\f]+|#[^\n]*)+")
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -67,45 +70,43 @@ class Lexer:
 
     def run(self) -> list[Token]:
         """Returns all tokens, the last of them `$END`."""
-        pos, length, common = 0, len(self.text), _COMMON.match
+        text, tokens, literals, common = self.text, self.tokens, self.literals, _COMMON.match
+        pos, length = 0, len(text)
         while pos < length and self.too_deep is None:
-            match = common(self.text, pos)
+            match = common(text, pos)
             assert match is not None  # it takes nothing, too
             pos = match.end()
-            if (kind := match.lastindex) == 3:
-                self._sign(match)
-            elif kind == 2:
-                pos = self._common_word(match)
-            elif pos < length:
-                pos = self.next_token(pos, inside=False)
-        self.tokens.append(Token("$END", "", length, length, first=True))
-        return self.tokens
+            kind = match.lastindex or 1
+            if kind == 1:
+                if pos < length:
+                    pos = self.next_token(pos, inside=False)
+                continue
+            word, start, value = match[kind], match.start(kind), None
+            type_ = word
+            if kind == 3:
+                if word in _BRACKETS:
+                    self._count_brackets(word, start)
+            elif kind == 4:
+                type_, value = "INT", int(word)
+            elif not word.isascii() or (tokens and tokens[-1].type == "="):
+                pos = self.next_token(start, inside=False)
+                continue
+            else:
+                type_ = self._word_type(word, start, pos) if word in literals else "NAME"
+            if self._after_stray or not tokens:
+                first, broken = self._flags(start)
+                tokens.append(Token(type_, word, start, pos, value, first, False, broken))
+            else:
+                tokens.append(Token(type_, word, start, pos, value, "\n" in match[1]))
+        tokens.append(Token("$END", "", length, length, first=True))
+        return tokens
 
-    def _sign(self, match: re.Match[str]) -> None:
-        sign, start = match[3], match.start(3)
-        if sign in _BRACKETS:
-            self._count_brackets(sign, start)
-        self.tokens.append(Token(sign, sign, start, start + 1, None, *self._flags(match)))
-
-    def _common_word(self, match: re.Match[str]) -> int:
-        """A word that is nothing but that, or whatever else it turns out to be."""
-        word, (start, end), tokens = match[2], match.span(2), self.tokens
-        if not word.isascii() or (tokens and tokens[-1].type == "="):
-            return self.next_token(start, inside=False)
-        type_ = word if word in self.literals else "NAME"
-        if type_ != "NAME":
-            type_ = self._word_type(word, start, end)
-        tokens.append(Token(type_, word, start, end, None, *self._flags(match)))
-        return end
-
-    def _flags(self, match: re.Match[str]) -> tuple[bool, bool, bool]:
-        """Whether the token after this space is the first on its line, inside, broken."""
-        if self._after_stray or not self.tokens:
-            last = self.tokens[-1].end if self.tokens else 0
-            first = not self.tokens or "\n" in self.text[last : match.end(1)]
-            broken, self._after_stray = self._after_stray and not first, False
-            return first, False, broken
-        return "\n" in match[1], False, False
+    def _flags(self, start: int) -> tuple[bool, bool]:
+        """Whether the token that starts here is the first on its line, and whether it is broken."""
+        last = self.tokens[-1].end if self.tokens else 0
+        first = not self.tokens or "\n" in self.text[last:start]
+        broken, self._after_stray = self._after_stray and not first, False
+        return first, broken
 
     def next_token(self, pos: int, inside: bool) -> int:
         """Lexes one token (or a stretch of space) at `pos` and returns where it ends."""

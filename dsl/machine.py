@@ -13,7 +13,7 @@ from typing import Any
 from dsl.builder import Builder
 from dsl.quick_class import dataclass
 from dsl.source import Span
-from dsl.table import Table
+from dsl.table import Rule, Table
 from dsl.tokens import Token
 
 MAX_DEPTH = 512
@@ -72,6 +72,7 @@ class _Reduction:
     size: int
     goto: str
     method: Callable[[list[Any], Any], Any] | None
+    passes: bool
     asks_span: bool
     splices: bool
     left_first: bool
@@ -95,6 +96,7 @@ class Machine:
                 size=rule.size,
                 goto=rule.goto,
                 method=methods[rule.method],
+                passes=_passes(rule, methods[rule.method]),
                 asks_span=_asks_span(methods[rule.method]),
                 splices=rule.origin.startswith("_"),
                 left_first=rule.method == "binary",
@@ -105,11 +107,7 @@ class Machine:
         ]
         # The last rule first, so that the action -n - 1 finds rule n by its own number.
         self._rules = rules[::-1]
-        # Rules that pass their only child on: most of a reduction can be spared.
-        self._passes = [
-            r.goto if r.method is None and r.size == 1 and not r.splices and not r.resets else None
-            for r in self._rules
-        ]
+        self._chains: dict[tuple[int, int, str], int] = {}
         self._too_deep: Callable[[Span], None] | None = too_deep
         self.states = [table.start]
         self.values: list[Any] = []
@@ -127,32 +125,41 @@ class Machine:
     def run(self, tokens: list[Token], i: int, stops: frozenset[int] = frozenset()) -> int:
         """Takes tokens from index `i` on, and returns the index of the first that cannot stand
         where it is or is one of `stops`; their number when there is none."""
-        actions, states, values, passes = self._actions, self.states, self.values, self._passes
+        actions, states, rules, chains = self._actions, self.states, self._rules, self._chains
+        shift_value, shift_state = self.values.append, states.append
         shift_span, shift_depth = self.spans.append, self._depths.append
         while i < len(tokens) and i not in stops:
             token = tokens[i]
             type_ = token.type
-            while True:
-                action = actions[states[-1]].get(type_)
-                if action is None:
-                    if type_ != ">=" or not self._feed_halves(token):
-                        return i
-                    break
-                if action > 0:
-                    states.append(action - 1)
-                    values.append(token)
-                    shift_span((token.start, token.end))
-                    shift_depth(0)
-                    break
-                if (goto := passes[action]) is not None:
-                    states[-1] = actions[states[-2]][goto] - 1
+            while (action := actions[states[-1]].get(type_)) is not None and action < 0:
+                rule = rules[action]
+                if rule.passes:
+                    place = (states[-2], states[-1], type_)
+                    states[-1] = chains.get(place) or self._chain(*place)
+                elif rule.size == 1:
+                    self._reduce_one(rule)
                 else:
-                    self._reduce(self._rules[action])
-                if type_ == "$END" and states[-1] == self._table.end:
-                    self.result = values[-1]
-                    break
+                    self._reduce(rule)
+            if action is not None:
+                shift_state(action - 1)
+                shift_value(token)
+                shift_span((token.start, token.end))
+                shift_depth(0)
+            elif states[-1] == self._table.end:
+                self.result = self.values[-1]
+            elif type_ != ">=" or not self._feed_halves(token):
+                return i
             i += 1
         return i
+
+    def _chain(self, below: int, top: int, type_: str) -> int:
+        """The state that `top` becomes before a token by all reductions which pass a value on: a
+        number in a list is nine of them, so each way is walked once."""
+        state = top
+        while (action := self._actions[state].get(type_, 0)) < 0 and self._rules[action].passes:
+            state = self._actions[below][self._rules[action].goto] - 1
+        self._chains[below, top, type_] = state
+        return state
 
     def _feed_halves(self, token: Token) -> bool:
         """`list<int>= 3`: the first half ends the type, the second begins its value."""
@@ -163,34 +170,41 @@ class Machine:
             Token("=", "=", middle, token.end)
         )
 
+    def _reduce_one(self, rule: _Reduction) -> None:
+        """What a rule of one child comes to, in the child's place."""
+        child, depths = self.values[-1], self._depths
+        if rule.deepens:
+            depths[-1] = self._deeper(depths[-1], self.spans[-1])
+        elif rule.resets:
+            depths[-1] = 0
+        self.states[-1] = self._actions[self.states[-2]][rule.goto] - 1
+        if rule.splices:
+            self.values[-1] = child if type(child) is _Splice else _Splice((child,))
+        elif rule.method is not None:
+            children = list(child) if type(child) is _Splice else [child]
+            span = Span(*self.spans[-1]) if rule.asks_span else None
+            self.values[-1] = rule.method(children, span)
+
     def _reduce(self, rule: _Reduction) -> None:
         size, values, spans, depths = rule.size, self.values, self.spans, self._depths
-        if size == 1:
-            if rule.deepens:
-                depths[-1] = self._deeper(depths[-1], spans[-1])
-            self.states[-1] = self._actions[self.states[-2]][rule.goto] - 1
-            values[-1] = _value(rule, values[-1:], spans[-1])
-        else:
-            self._reduce_many(rule)
-        if rule.resets:
-            depths[-1] = 0
-
-    def _reduce_many(self, rule: _Reduction) -> None:
-        size, values, spans, depths = rule.size, self.values, self.spans, self._depths
-        children: list[Any] = []
         depth = 0
         if size == 0:
             end = spans[-1][1] if spans else 0
-            span = (end, end)
+            children, span = [], (end, end)
         else:
-            children = values[-size:]
-            span = (spans[-size][0], spans[-1][1])
-            depth = max(depths[-size:])
+            children, span = values[-size:], (spans[-size][0], spans[-1][1])
+            if not rule.resets:
+                depth = max(depths[-size:])
             if rule.deepens:
                 depth = self._deeper(depth, spans[-2] if rule.left_first else span)
             del values[-size:], spans[-size:], depths[-size:], self.states[-size:]
         self.states.append(self._actions[self.states[-1]][rule.goto] - 1)
-        values.append(_value(rule, children, span))
+        if rule.splices:
+            values.append(_spliced(children))
+        elif rule.method is None:
+            values.append(children[0])
+        else:
+            values.append(rule.method(_flat(children), Span(*span) if rule.asks_span else None))
         spans.append(span)
         depths.append(depth)
 
@@ -211,28 +225,51 @@ class Machine:
     def accepts(self, *types: str, drop: int = 0) -> bool:
         """Whether tokens of these types could stand here, one after the other; with `drop`, after
         that many values were taken away."""
-        states = self.states[: len(self.states) - drop]
-        return all(self._simulate(states, type_) for type_ in types)
+        height, above = len(self.states) - drop, list[int]()
+        for type_ in types:
+            while (action := self._row(height, above).get(type_, 0)) < 0:
+                height = self._reduce_ahead(height, above, self._table.rules[-action - 1])
+                if type_ == "$END" and above[-1] == self._table.end:
+                    return True
+            if action == 0:
+                return False
+            above.append(action - 1)
+        return True
 
     def accepted(self) -> set[str]:
-        """The types of all tokens that could stand here."""
-        candidates = self._table.terminals & self._actions[self.states[-1]].keys()
-        return {type_ for type_ in candidates if self.accepts(type_)}
+        """The types of all tokens that could stand here.
 
-    def _simulate(self, states: list[int], type_: str) -> bool:
-        while True:
-            action = self._actions[states[-1]].get(type_)
-            if action is None:
-                return False
-            if action > 0:
-                states.append(action - 1)
-                return True
-            rule = self._table.rules[-action - 1]
-            if rule.size:
-                del states[-rule.size :]
-            states.append(self._actions[states[-1]][rule.goto] - 1)
-            if type_ == "$END" and states[-1] == self._table.end:
-                return True
+        Those that reduce the same rules are followed as one: where hundreds of bodies end here,
+        that is hundreds of rules.
+        """
+        found: set[str] = set()
+        pending = [(len(self.states), list[int](), self._table.terminals)]
+        while pending:
+            height, above, types = pending.pop()
+            row = self._row(height, above)
+            by_action: dict[int, set[str]] = {}
+            for type_ in types & row.keys():
+                by_action.setdefault(min(row[type_], 0), set()).add(type_)
+            found |= by_action.pop(0, set())
+            for action, some in by_action.items():
+                over = above.copy()
+                left = self._reduce_ahead(height, over, self._table.rules[-action - 1])
+                if over[-1] == self._table.end:
+                    found |= some
+                pending.append((left, over, frozenset(some)))
+        return found
+
+    def _row(self, height: int, above: list[int]) -> dict[str, int]:
+        """What can follow the first `height` states of the machine and those `above`."""
+        return self._actions[above[-1] if above else self.states[height - 1]]
+
+    def _reduce_ahead(self, height: int, above: list[int], rule: Rule) -> int:
+        """Reduces a rule in `above`; returns how many of the machine's own states are left."""
+        cut = len(above) - rule.size
+        del above[max(cut, 0) :]
+        height += min(cut, 0)
+        above.append(self._row(height, above)[rule.goto] - 1)
+        return height
 
     def context_height(self, below: int) -> int | None:
         """The height, at most `below`, of the nearest place where items may follow."""
@@ -246,12 +283,10 @@ class Machine:
         return CONTEXTS & self._actions[self.states[-1]].keys()
 
 
-def _value(rule: _Reduction, children: list[Any], span: tuple[int, int]) -> Any:
-    if rule.splices:
-        return _spliced(children)
-    if rule.method is None:
-        return children[0]
-    return rule.method(_flat(children), Span(*span) if rule.asks_span else None)
+def _passes(rule: Rule, method: Any) -> bool:
+    """Whether all that a rule does is to pass its only child on."""
+    spliced = rule.origin.startswith("_")
+    return method is None and rule.size == 1 and not spliced and rule.method not in _RESETS
 
 
 def _asks_span(method: Any) -> bool:
@@ -261,12 +296,15 @@ def _asks_span(method: Any) -> bool:
 
 def _spliced(children: list[Any]) -> _Splice:
     """Extends the first child in place, so that long lists take linear time."""
-    if children and isinstance(children[0], _Splice):
-        result = children[0]
-        for child in children[1:]:
-            result.extend(child) if isinstance(child, _Splice) else result.append(child)
-        return result
-    return _Splice(_flat(children))
+    result = children[0] if children and type(children[0]) is _Splice else None
+    if result is None:
+        return _Splice(_flat(children))
+    for child in children[1:]:
+        if type(child) is _Splice:
+            result.extend(child)
+        else:
+            result.append(child)
+    return result
 
 
 def _flat(children: list[Any]) -> list[Any]:

@@ -116,13 +116,21 @@ class _Parse:
         lacking = brackets.lacking_value(tokens)
         i: int | None = machine.run(tokens, 0, lacking)
         while i is not None and machine.result is None:
-            if len(self._found) >= MAX_DIAGNOSTICS:
+            if len(self._found) >= MAX_DIAGNOSTICS or self._is_lost(machine):
                 return None
             recovery = recovery or self._recovery(machine, tokens, brackets)
             i = recovery.recover(i)
             if i is not None:
                 i = machine.run(tokens, i, lacking - {i} if i in lacking else lacking)
         return self._finish(machine.result)
+
+    def _is_lost(self, machine: Machine) -> bool:
+        """Whether an error stands in bodies nested too deep: that was said, and every look for
+        what may follow would go through all of them."""
+        from dsl.machine import MAX_DEPTH
+
+        deep = any(found.code == codes.TOO_DEEP.code for found in self._found)
+        return deep and len(machine.states) > MAX_DEPTH
 
     def _recovery(self, machine: Machine, tokens: list[Token], brackets: Brackets) -> Recovery:
         from dsl.recovery import Recovery

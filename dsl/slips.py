@@ -336,7 +336,7 @@ class Slips:
         if before.type in ("(", ",") and self._machine.accepts("NAME", ":", token.type):
             self._nameless = opener
             return Slip(message, span_of(token), hint, feed=("NAME", ":"), resume=i)
-        if self._machine.accepted() != {":"} or self._tokens[i - 2].type not in ("(", ","):
+        if self._tokens[i - 2].type not in ("(", ",") or self._machine.accepted() != {":"}:
             return None
         if before.type in ROOT_WORDS or before.type in ("true", "false", "null"):
             self._nameless = opener

@@ -72,7 +72,7 @@ def _check_against(model: Model, action: Action, described: CatalogAction) -> It
     for argument in action.arguments:
         if argument.name.text not in known:
             message = f'{described.name} takes no argument "{argument.name.text}"'
-            hint = did_you_mean(argument.name.text, [f.name for f in fields])
+            hint = did_you_mean(argument.name.text, described.input_type.field_names())
             yield finding(model, codes.UNKNOWN_ARGUMENT, argument.name.span, message, hint)
     for field in fields:
         if not field.optional and field.name not in given:

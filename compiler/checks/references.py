@@ -286,8 +286,8 @@ def check_fields(model: Model) -> Iterator[Diagnostic]:
             continue
         step = walk.misfit
         if isinstance(step, KeyStep) and walk.type.fields is not None:
-            known = [field.name for field in walk.type.fields]
-            message, hint = f'unknown field "{step.key}"', did_you_mean(step.key, known)
+            hint = did_you_mean(step.key, walk.type.field_names())
+            message = f'unknown field "{step.key}"'
         else:
             what = f'field "{step.key}"' if isinstance(step, KeyStep) else "element"
             message, hint = f"{walk.type.describe()} has no {what}", None

@@ -11,7 +11,7 @@ from compiler.expressions import children
 from compiler.json_values import MAX_DEPTH, MAX_KEY_LENGTH
 from compiler.model import Model
 from dsl.diagnostics import Diagnostic
-from dsl.nodes import BareKey, Expr, ListExpr, ObjectExpr, WaitEvent
+from dsl.nodes import BareKey, Expr, ListExpr, LiteralExpr, ObjectExpr, WaitEvent
 
 MAX_IDENTIFIER = 200
 IDENTIFIER_RULE = (
@@ -22,7 +22,8 @@ IDENTIFIER_RULE = (
 
 def check_values_can_be_stored(model: Model) -> Iterator[Diagnostic]:
     for site in model.sites:
-        if not isinstance(site.expr, BareKey):
+        if any(type(part) in (ListExpr, ObjectExpr) for part in site.parts):
+            assert not isinstance(site.expr, BareKey)  # that has no parts
             # The arguments of an action stand in one object.
             yield from _check_value(model, site.expr, 1 if site.use == "argument" else 0)
 
@@ -38,7 +39,7 @@ def _check_value(model: Model, expr: Expr, outside: int) -> Iterator[Diagnostic]
                 too_deep = current
         if isinstance(current, ObjectExpr):
             yield from _check_keys(model, current)
-        pending.extend((child, depth) for child in children(current))
+        pending += [(c, depth) for c in children(current) if type(c) is not LiteralExpr]
     if too_deep is not None:
         message = f"a value nested deeper than {MAX_DEPTH} levels cannot be stored"
         yield finding(model, codes.NOT_STORABLE, too_deep.span, message)

@@ -23,6 +23,7 @@ from dsl.nodes import (
     Expr,
     IndexStep,
     ListExpr,
+    LiteralExpr,
     ObjectExpr,
     Reference,
     TemplateString,
@@ -31,17 +32,22 @@ from dsl.nodes import (
 
 
 def check_type_names(model: Model) -> Iterator[Diagnostic]:
+    names = type_names(model.type_names) if model.type_misfits else ()
     for misfit in model.type_misfits:
-        code, message, hint = type_problem(misfit.kind, misfit.name, model.type_names)
+        code, message, hint = type_problem(misfit.kind, misfit.name, names)
         yield finding(model, code, misfit.span, message, hint)
 
 
-def type_problem(kind: str, name: str, known: Iterable[str]) -> tuple[Code, str, str | None]:
-    """Returns code, message and hint of what `TypeResolver` found."""
+def type_names(aliases: Iterable[str]) -> tuple[str, ...]:
+    """Returns all names that a type can be given by."""
+    return (*BUILTIN, *sorted(aliases))
+
+
+def type_problem(kind: str, name: str, known: tuple[str, ...]) -> tuple[Code, str, str | None]:
+    """Returns code, message and hint of what `TypeResolver` found; `known` is `type_names(…)`."""
     match kind:
         case "unknown":
-            hint = did_you_mean(name, [*BUILTIN, *sorted(known)])
-            return codes.UNKNOWN_TYPE, f'unknown type "{name}"', hint
+            return codes.UNKNOWN_TYPE, f'unknown type "{name}"', did_you_mean(name, known)
         case "cycle":
             return codes.TYPE_CYCLE, f'type "{name}" contains itself', None
         case "duplicate":
@@ -64,11 +70,13 @@ def check_values(model: Model) -> Iterator[Diagnostic]:
 
 
 def _arguments(model: Model) -> Iterator[tuple[Site, str, Expr, Type]]:
+    actions = (n.statement for n in model.nodes if isinstance(n.statement, Action))
+    given = {id(argument.value): argument for action in actions for argument in action.arguments}
     for site in model.sites:
         if site.use != "argument" or not isinstance(site.node.statement, Action):
             continue
         described = model.actions.get(site.node.statement.action.text)
-        argument = next(a for a in site.node.statement.arguments if a.value is site.expr)
+        argument = given[id(site.expr)]
         field = None if described is None else described.input_type.field(argument.name.text)
         if field is not None:
             yield site, argument.name.text, argument.value, field.type
@@ -82,9 +90,9 @@ def _misfits(model: Model, site: Site, expr: Expr, wanted: Type, what: str) -> I
         if expected.base == "any":
             continue
         if isinstance(current, ListExpr) and expected.base == "list":
-            item = expected.item
-            if item is not None:
-                pending.extend((child, item, f"an element of {name}") for child in current.items)
+            if expected.item is not None:
+                element = f"an element of {name}"
+                pending.extend([(child, expected.item, element) for child in current.items])
         elif isinstance(current, ObjectExpr) and expected.base == "object":
             yield from _missing_fields(model, current, expected)
             for entry in current.entries:
@@ -93,13 +101,15 @@ def _misfits(model: Model, site: Site, expr: Expr, wanted: Type, what: str) -> I
                     pending.append((entry.value, field.type, f'field "{entry.key}"'))
                 elif site.use == "argument" and expected.fields is not None:
                     message = f'{name} has no field "{entry.key}"'
-                    hint = did_you_mean(entry.key, [known.name for known in expected.fields])
+                    hint = did_you_mean(entry.key, expected.field_names())
                     yield finding(model, codes.UNKNOWN_FIELD, entry.key_span, message, hint)
         else:
-            misfits = list(_misfit(model, current, types[id(current)], expected, name))
-            yield from misfits
-            if not expected.nullable and not misfits:
-                yield from check_null(model, site, current, types[id(current)], name)
+            actual = types[id(current)]
+            misfit = _misfit(model, current, actual, expected, name)
+            if misfit is not None:
+                yield misfit
+            elif actual.nullable and not expected.nullable:
+                yield from check_null(model, site, current, actual, name)
 
 
 def _missing_fields(model: Model, expr: ObjectExpr, wanted: Type) -> Iterator[Diagnostic]:
@@ -110,23 +120,22 @@ def _missing_fields(model: Model, expr: ObjectExpr, wanted: Type) -> Iterator[Di
             yield finding(model, codes.WRONG_TYPE, expr.span, message, f"add `{field.name}: …`")
 
 
-def _misfit(
-    model: Model, expr: Expr, actual: Type, wanted: Type, name: str
-) -> Iterator[Diagnostic]:
+def _misfit(model: Model, expr: Expr, actual: Type, wanted: Type, name: str) -> Diagnostic | None:
     literal = literal_value(expr)
     if literal is None:
         if not wanted.nullable:
-            yield _wrong(model, expr, f"{name} takes {wanted.describe()}, not null")
+            return _wrong(model, expr, f"{name} takes {wanted.describe()}, not null")
     elif not _may_be(actual, wanted) or (isinstance(literal, Decimal) and wanted.base == "int"):
-        yield _wrong(model, expr, f"{name} takes {wanted.describe()}, not {_what(actual)}")
+        return _wrong(model, expr, f"{name} takes {wanted.describe()}, not {_what(actual)}")
     elif wanted.enum is not None and isinstance(literal, str) and literal not in wanted.enum:
-        diagnostic = f'{name} takes {wanted.describe()}, not "{literal}"'
-        yield _wrong(model, expr, diagnostic, did_you_mean(literal, wanted.enum))
+        message = f'{name} takes {wanted.describe()}, not "{literal}"'
+        return _wrong(model, expr, message, did_you_mean(literal, wanted.enum))
+    return None
 
 
 def _may_be(actual: Type, wanted: Type) -> bool:
     """Whether a value of one type can fit another; a `number` may turn out to be an integer."""
-    if "any" in (actual.base, wanted.base) or actual.base == wanted.base:
+    if actual.base == wanted.base or "any" in (actual.base, wanted.base):
         return True
     return {actual.base, wanted.base} == {"int", "number"}
 
@@ -154,6 +163,8 @@ def check_operands(model: Model) -> Iterator[Diagnostic]:
             continue
         known = types_at(model, site)
         for part in site.parts:
+            if type(part) is LiteralExpr:
+                continue
             yield from _check_part(model, site, part, known)
             yield from _check_nulls(model, site, part, known)
         yield from _check_use(model, site, site.expr, known[id(site.expr)])

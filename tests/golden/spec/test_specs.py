@@ -12,7 +12,11 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from compiler.pipeline import compile_file
 from compiler.spec import dump_spec
 
-PROGRAMS = sorted(Path(__file__).with_name("programs").glob("*.wf"))
+TESTS = Path(__file__).parents[2]
+PROGRAMS = sorted(
+    [*TESTS.glob("corpus/good/*.wf"), *TESTS.glob("golden/spec/programs/*.wf")],
+    key=lambda path: path.stem,
+)
 
 
 class SpecFile(SingleFileSnapshotExtension):

@@ -19,7 +19,13 @@ from tests.unit.emit.small_specs import AWKWARD_TEXTS, NODE_TYPES, awkward
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "sql"
 EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("*/*.wf"))
-PROGRAMS = sorted((GOLDEN.parent / "spec" / "programs").glob("*.wf"))
+PROGRAMS = sorted(
+    [
+        *(GOLDEN.parents[1] / "corpus" / "good").glob("*.wf"),
+        *(GOLDEN.parent / "spec" / "programs").glob("*.wf"),
+    ],
+    key=lambda path: path.stem,
+)
 EMITTERS = {"pg": pg.emit, "mssql": mssql.emit}
 
 

@@ -22,6 +22,7 @@ from compiler.model import Model
 from compiler.silence import silence
 from compiler.supported import NOT_YET
 from compiler.symbols import build_model
+from compiler.type_model import KnownAlias
 from dsl.diagnostics import Diagnostic, InternalError, has_errors
 from dsl.nodes import File, Name, TypeExpr, Workflow
 from dsl.quick_class import dataclass
@@ -118,7 +119,10 @@ class _Check:
             return CheckResult(source, (), _sorted(self._found))
         imports = self._imports(source, file)
         types = self._file_types(source, file, imports)
-        models = [self._model(workflow, source, types, imports) for workflow in file.workflows]
+        known: dict[str, KnownAlias] = {}
+        models = [
+            self._model(workflow, source, types, imports, known) for workflow in file.workflows
+        ]
         for model in models:
             self._found.extend(found for check in CHECKS for found in check(model))
         self._check_names(source, models, imports)
@@ -158,9 +162,10 @@ class _Check:
         source: SourceFile,
         types: dict[str, TypeExpr],
         imports: Imports | None,
+        known: dict[str, KnownAlias],
     ) -> Model:
         imported = () if imports is None else imports.types
-        model = build_model(workflow, source, types, self._catalog.actions, imported)
+        model = build_model(workflow, source, types, self._catalog.actions, imported, known)
         model.catalog = self._state
         type_loop_variables(model)
         type_set_variables(model)

@@ -16,6 +16,7 @@ _FEW = 24  # candidates that are all compared
 _MANY = 600  # more than these are not even looked at one by one
 _SIFTED = 32  # of many, those that share most letters; of these, the ones to compare:
 _COMPARED = 6
+_LONG = 48  # characters of a name that is mended in a single place only
 _LONGEST = 100  # characters of a name that is still compared
 _CUTOFF = 0.6
 
@@ -74,7 +75,7 @@ def _nearest(wanted: str, names: _Names) -> str | None:
         return folded[wanted]
     if not folded or len(wanted) > _LONGEST:
         return None
-    if len(folded) > _MANY:
+    if len(folded) > _MANY or len(wanted) > _LONG:
         return names.one_slip_away(wanted)
     from difflib import get_close_matches  # only needed once something is wrong
 

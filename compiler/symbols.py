@@ -27,7 +27,7 @@ from compiler.model import (
     Variable,
     is_parallel_foreach,
 )
-from compiler.type_model import ANY, TypeResolver
+from compiler.type_model import ANY, KnownAlias, TypeResolver
 from dsl.nodes import (
     Action,
     BareKey,
@@ -61,13 +61,16 @@ def build_model(
     file_types: Mapping[str, TypeExpr],
     actions: Mapping[str, CatalogAction],
     imported: Collection[str] = (),
+    known: dict[str, KnownAlias] | None = None,
 ) -> Model:
     """Builds the model of one workflow; `file_types` are the aliases of the whole file.
 
-    The `imported` ones among them have been checked in their own files.
+    The `imported` ones among them have been checked in their own files. `known` is handed from one
+    workflow of a file to the next, and keeps what those without aliases of their own have resolved.
     """
     model = Model(workflow, source, actions)
-    _Builder(model, file_types, imported).build()
+    shared = {} if known is None or workflow.types else known
+    _Builder(model, file_types, imported, shared).build()
     bind_targets(model)
     resolve_references(model)
     return model
@@ -102,15 +105,21 @@ class _Pending:
 
 class _Builder:
     def __init__(
-        self, model: Model, file_types: Mapping[str, TypeExpr], imported: Collection[str]
+        self,
+        model: Model,
+        file_types: Mapping[str, TypeExpr],
+        imported: Collection[str],
+        known: dict[str, KnownAlias],
     ) -> None:
         self._model = model
         self._aliases = dict(file_types)
         # A workflow's own alias hides one of the file; of two equal names the first counts.
         self._aliases.update((a.name.text, a.type) for a in reversed(model.workflow.types))
         model.type_names = frozenset(self._aliases)
-        self._types = TypeResolver(self._aliases, self._misfit)
-        self._types.check_aliases(but=imported)
+        is_checked = bool(known)
+        self._types = TypeResolver(self._aliases, self._misfit, known)
+        if not is_checked:
+            self._types.check_aliases(but=imported)
         self._counts: dict[tuple[int, str], int] = {}
         self._keyed_above: dict[int, Node] = {}
         self._pending: list[_Pending] = []

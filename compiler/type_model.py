@@ -99,7 +99,7 @@ Report = Callable[[str, Span, str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class KnownAlias:
     """What an alias stands for, the rows that takes, and the levels below it."""
 
     type: Type
@@ -114,12 +114,18 @@ class TypeResolver:
     its own text, not at every use. So a circle, or an alias too deep by itself, is `any` to others.
     """
 
-    def __init__(self, aliases: Mapping[str, TypeExpr], report: Report) -> None:
+    def __init__(
+        self,
+        aliases: Mapping[str, TypeExpr],
+        report: Report,
+        known: dict[str, KnownAlias] | None = None,
+    ) -> None:
+        """`known` keeps what was resolved for another resolver of the same aliases."""
         self._aliases = aliases
         self._report = report
         self._open: list[str] = []
         self._circular: set[str] = set()
-        self._known: dict[str, _Known] = {}
+        self._known = {} if known is None else known
         self._rows = 0
         self._deepest = 0
         self._too_deep = 0
@@ -216,9 +222,9 @@ class TypeResolver:
         finally:
             self._open.pop()
         if self._too_deep == too_deep:
-            self._known[name] = _Known(found, self._rows - rows, self._deepest - depth)
+            self._known[name] = KnownAlias(found, self._rows - rows, self._deepest - depth)
         elif depth <= 1:
-            self._known[name] = _Known(ANY, 1, 0)
+            self._known[name] = KnownAlias(ANY, 1, 0)
         self._deepest = max(deepest, self._deepest)
         return found
 

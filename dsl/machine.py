@@ -108,6 +108,7 @@ class Machine:
         # The last rule first, so that the action -n - 1 finds rule n by its own number.
         self._rules = rules[::-1]
         self._chains: dict[tuple[int, int, str], int] = {}
+        self._only: dict[int, int] = {}
         self._too_deep: Callable[[Span], None] | None = too_deep
         self.states = [table.start]
         self.values: list[Any] = []
@@ -247,6 +248,10 @@ class Machine:
         while pending:
             height, above, types = pending.pop()
             row = self._row(height, above)
+            while (only := self._only_reduction(row)) < 0:
+                types &= row.keys()
+                height = self._reduce_ahead(height, above, self._table.rules[-only - 1])
+                row = self._row(height, above)
             by_action: dict[int, set[str]] = {}
             for type_ in types & row.keys():
                 by_action.setdefault(min(row[type_], 0), set()).add(type_)
@@ -258,6 +263,14 @@ class Machine:
                     found |= some
                 pending.append((left, over, frozenset(some)))
         return found
+
+    def _only_reduction(self, row: dict[str, int]) -> int:
+        """The reduction that all tokens lead to which can follow; 0 when there are others."""
+        found = self._only.get(id(row))
+        if found is None:
+            actions = {row[type_] for type_ in self._table.terminals & row.keys()}
+            found = self._only[id(row)] = min(actions) if len(actions) == 1 else 0
+        return min(found, 0)
 
     def _row(self, height: int, above: list[int]) -> dict[str, int]:
         """What can follow the first `height` states of the machine and those `above`."""

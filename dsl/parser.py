@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dsl.tokens import Brackets, Token
 
 MAX_DIAGNOSTICS = 1_000
+_MOST_WORK = 400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ class _Parse:
         lacking = brackets.lacking_value(tokens)
         i: int | None = machine.run(tokens, 0, lacking)
         while i is not None and machine.result is None:
-            if len(self._found) >= MAX_DIAGNOSTICS or self._is_lost(machine):
+            if self._has_enough(machine):
                 return None
             recovery = recovery or self._recovery(machine, tokens, brackets)
             i = recovery.recover(i)
@@ -124,13 +125,11 @@ class _Parse:
                 i = machine.run(tokens, i, lacking - {i} if i in lacking else lacking)
         return self._finish(machine.result)
 
-    def _is_lost(self, machine: Machine) -> bool:
-        """Whether an error stands in bodies nested too deep: that was said, and every look for
-        what may follow would go through all of them."""
-        from dsl.machine import MAX_DEPTH
-
-        deep = any(found.code == codes.TOO_DEEP.code for found in self._found)
-        return deep and len(machine.states) > MAX_DEPTH
+    def _has_enough(self, machine: Machine) -> bool:
+        """Whether to look for no more errors. Each look goes through all bodies that are open, so
+        hundreds of errors inside hundreds of bodies are enough, too."""
+        count = len(self._found)
+        return count >= MAX_DIAGNOSTICS or count * len(machine.states) > _MOST_WORK
 
     def _recovery(self, machine: Machine, tokens: list[Token], brackets: Brackets) -> Recovery:
         from dsl.recovery import Recovery

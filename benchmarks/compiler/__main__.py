@@ -1,7 +1,7 @@
 """`python -m benchmarks.compiler`: files of three sizes through four checkers, and a table.
 
 Flow: make the files → install the other checkers → run all in turn, size by size → print the
-table, write the JSON beside it. Every run is a new process.
+table, write the JSON beside it; then the slow shapes. Every run is a new process.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from benchmarks.compiler import shapes
+from benchmarks.compiler import shapes, slow_shapes
 from benchmarks.compiler.peers import Peers, cache_folder, install
 from benchmarks.measure import ROOT, Command, Sample, as_data, in_turn, machine, median
 
@@ -45,6 +45,7 @@ def main() -> int:
     print(_growth(measured))
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    slow_shapes.main(folder / "slow_shapes", options.rounds, options.timeout)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""No good program is without one of its golden files: the tree, the spec, the SQL of each dialect."""
+"""No good program lacks one of its golden files: the tree, the spec, the SQL of each dialect."""
 
 from __future__ import annotations
 

@@ -13,6 +13,8 @@ from pathlib import Path
 
 from benchmarks.compiler import shapes
 from benchmarks.measure import ROOT, Command, in_turn, machine, median
+from compiler.pipeline import check_file
+from dsl.diagnostics import has_errors
 
 SIZE = 100_000
 RESULT = ROOT / "benchmarks" / "results" / "slow_shapes.json"
@@ -162,7 +164,8 @@ def measured(folder: Path, rounds: int, timeout: float) -> dict[str, float]:
     for number, (name, text) in enumerate(SHAPES.items()):
         path = folder / f"shape_{number}.wf"
         path.write_text(text(), encoding="utf-8")
-        command = Command(name, (str(wf), "check", str(path)))
+        is_wrong = has_errors(check_file(path).diagnostics)
+        command = Command(name, (str(wf), "check", str(path)), expected=int(is_wrong))
         samples = in_turn([command], rounds, timeout)[name]
         seconds[name] = round(median([sample.cpu_seconds for sample in samples]), 3)
     return seconds

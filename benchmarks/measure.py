@@ -36,11 +36,11 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """`expected` is the exit code of a run that did what it was meant to."""
+    """`expected` are the exit codes of a run that did what it was meant to."""
 
     name: str
     arguments: tuple[str, ...]
-    expected: int = 0
+    expected: tuple[int, ...] = (0,)
 
 
 class BenchmarkError(Exception):
@@ -75,7 +75,7 @@ def run_once(command: Command, timeout_seconds: float) -> Sample:
     wall = time.perf_counter() - began
     timer.cancel()
     child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode != command.expected and not expired.is_set():
+    if child.returncode not in command.expected and not expired.is_set():
         shown = " ".join(command.arguments)
         raise BenchmarkError(f"{command.name} ended with {child.returncode}: {shown}")
     unit = 1 if sys.platform == "darwin" else 1024

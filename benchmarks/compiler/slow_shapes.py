@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.compiler import shapes
-from benchmarks.measure import ROOT, Command, in_turn, machine, median
+from benchmarks.measure import ROOT, Command, machine, median, run_once
 
 SIZE = 100_000
 RESULT = ROOT / "benchmarks" / "results" / "slow_shapes.json"
@@ -162,8 +162,9 @@ def measured(folder: Path, rounds: int, timeout: float) -> dict[str, float]:
     for number, (name, text) in enumerate(SHAPES.items()):
         path = folder / f"shape_{number}.wf"
         path.write_text(text(), encoding="utf-8")
-        command = Command(name, (str(wf), "check", str(path)))
-        samples = in_turn([command], rounds, timeout)[name]
+        # Some of these are right and most are wrong: either is an answer.
+        command = Command(name, (str(wf), "check", str(path)), expected=(0, 1))
+        samples = [run_once(command, timeout) for _ in range(rounds)]
         seconds[name] = round(median([sample.cpu_seconds for sample in samples]), 3)
     return seconds
 

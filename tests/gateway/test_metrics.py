@@ -97,7 +97,7 @@ def test_events_are_counted_by_outcome(gateway: Running, key: str, outcome: str)
         answer = gateway.client.post(
             "/v1/events",
             headers=gateway.as_key("event_source"),
-            json={"event_type": "bell", "source": source, "idempotency_key": key},
+            json={"event_type": "ring", "source": source, "idempotency_key": key},
         )
     assert answer.status_code == (403 if key == "bad" else 202), answer.text
 

@@ -34,6 +34,12 @@ if TYPE_CHECKING:
     import psycopg
 
 CONNECT_TIMEOUT_SECONDS = 10
+# A server that a cut network hides is given up within half a minute, not within hours.
+_KEEP_ALIVE: dict[str, Any] = {
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -322,6 +328,7 @@ def connect_driver(url: str) -> psycopg.Connection[Any] | DatabaseProblem:
             prepare_threshold=None,
             connect_timeout=CONNECT_TIMEOUT_SECONDS,
             client_encoding="UTF8",
+            **({} if "keepalives" in url else _KEEP_ALIVE),
         )
     except psycopg.OperationalError as error:
         return unreachable(first_line(error))

@@ -153,20 +153,9 @@ def serve(
     port = sockets[0].getsockname()[1]
     log = io.StringIO()
     app = GatewayApp(connect or (lambda: connect_gateway(database)), chosen, new_logger(log))
-    server = new_server(app, chosen)
     started = threading.Event()
-
-    async def run() -> None:
-        startup = server.startup
-
-        async def and_say(sockets: Any = None) -> None:
-            await startup(sockets)
-            started.set()
-
-        server.startup = and_say  # type: ignore[method-assign]
-        await server.serve(sockets)
-
-    thread = threading.Thread(target=lambda: asyncio.run(run()), daemon=True)
+    server = new_server(app, chosen, started.set)
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets)), daemon=True)
     thread.start()
     assert started.wait(10)
     url = f"http://127.0.0.1:{port}"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import io
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from runtime_sql.gateway_client import Claimable
 from wfsql.gateway.hub import Hub, Waiter
+from wfsql.gateway.log import new_logger
 from wfsql.gateway.pool import Pool
 
 
@@ -19,9 +21,20 @@ class FakeClient:
     rows: list[Claimable] = field(default_factory=list)
     looks: int = 0
     ticks: int = 0
+    dead_rows: int = 0
+    vacuums: int = 0
+    fault: Exception | None = None
+
+    def dead_task_rows(self) -> int:
+        return self.dead_rows
+
+    def vacuum_tasks(self) -> None:
+        self.vacuums += 1
 
     def claimable(self) -> list[Claimable]:
         self.looks += 1
+        if self.fault is not None:
+            raise self.fault
         return self.rows
 
     def tick(self) -> None:
@@ -36,7 +49,7 @@ def with_hub(test: Callable[[Hub, FakeClient], Awaitable[None]]) -> FakeClient:
 
     async def run() -> None:
         pool = Pool(lambda: client, 1)  # type: ignore[arg-type, return-value]
-        hub = Hub(pool)
+        hub = Hub(pool, new_logger(io.StringIO()))
         hub.start()
         try:
             await asyncio.wait_for(test(hub, client), 20)
@@ -178,3 +191,27 @@ def test_the_end_lets_everybody_go() -> None:
         assert await hub.wait(waiters[0], 20) is False
 
     with_hub(test)
+
+
+def test_a_fault_does_not_end_the_hub() -> None:
+    async def test(hub: Hub, client: FakeClient) -> None:
+        client.fault = ValueError("nobody expected this")
+        waiter = enter(hub, "w", "a")
+        assert not await hub.wait(waiter, 0.3)
+        client.fault = None
+        client.rows = [Claimable("a", None, 1)]
+        assert await hub.wait(waiter, 5.0)
+
+    with_hub(test)
+
+
+def test_the_queue_is_vacuumed_when_many_of_its_rows_are_dead() -> None:
+    for dead, vacuums in ((19_999, 0), (20_000, 1)):
+
+        async def test(hub: Hub, client: FakeClient, dead: int = dead) -> None:
+            client.dead_rows = dead
+            hub._cleaned_at = float("-inf")
+            enter(hub, "w", "a")
+            await asyncio.sleep(0.2)
+
+        assert with_hub(test).vacuums == vacuums

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 from runtime_sql.connection import Instance, Task
+
+_text: Callable[[str], str] = json.JSONEncoder(ensure_ascii=False).encode
+_WORDS = {None: "null", True: "true", False: "false"}
 
 
 class RawJson(str):
@@ -16,7 +20,10 @@ class RawJson(str):
 
 
 def write(value: Any) -> bytes:
-    """Returns the JSON of dicts, lists, texts, integers, booleans, None, times and `RawJson`."""
+    """Returns the JSON of dicts, lists, texts, integers, booleans, None, times and `RawJson`.
+
+    Keys are the API's own names, which need no escapes.
+    """
     out: list[str] = []
     _add(value, out)
     return "".join(out).encode("utf-8", "replace")
@@ -26,10 +33,16 @@ def _add(value: Any, out: list[str]) -> None:
     match value:
         case RawJson():
             out.append(value)
+        case str():
+            out.append(_text(value))
+        case None | bool():
+            out.append(_WORDS[value])
+        case int():
+            out.append(str(value))
         case dict():
             mark = "{"
             for key, child in value.items():
-                out.append(f"{mark}{json.dumps(key)}:")
+                out.append(f'{mark}"{key}":')
                 _add(child, out)
                 mark = ","
             out.append("}" if value else "{}")
@@ -43,7 +56,7 @@ def _add(value: Any, out: list[str]) -> None:
         case datetime():
             out.append(f'"{utc_text(value)}"')
         case _:
-            out.append(json.dumps(value, ensure_ascii=False))
+            raise TypeError(f"an answer holds no {type(value).__name__}")
 
 
 def utc_text(at: datetime) -> str:

@@ -14,6 +14,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
 from contextlib import asynccontextmanager
+from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -72,6 +73,8 @@ class Edge:
         self._gateway = gateway
         self._settings = settings
         self._rate = RateLimit(settings.rate)
+        self._is_private = settings.is_private
+        self._is_known_host = lru_cache(256)(partial(is_known_host, settings=settings))
 
     async def answer(
         self, operation: Operation | None, scope: Scope, receive: Receive, send: Send
@@ -127,7 +130,7 @@ class Edge:
         )
 
     async def _reply(self, call: Call, scope: Scope, headers: Mapping[bytes, bytes]) -> Reply:
-        if not is_known_host(headers.get(b"host", b""), self._settings):
+        if not self._is_known_host(headers.get(b"host", b"")):
             raise Refusal(421, "host", "this gateway does not answer for this host")
         await self._know_caller(call, headers)
         call.query = _query(call.operation, scope["query_string"])
@@ -138,7 +141,7 @@ class Edge:
     async def _know_caller(self, call: Call, headers: Mapping[bytes, bytes]) -> None:
         operation = call.operation
         open_to_all = operation.caller == "anybody" or (
-            operation.caller == "monitor" and self._settings.is_private
+            operation.caller == "monitor" and self._is_private
         )
         if open_to_all:
             return
@@ -244,14 +247,15 @@ class GatewayApp:
 
     def __init__(self, connect: Connect, settings: Settings, log: Any = None) -> None:
         self.pool = Pool(connect, settings.pool_size, settings.pool_wait_seconds)
-        self.hub = Hub(self.pool)
+        self._log = log or new_logger(requests=settings.log_requests)
+        self.hub = Hub(self.pool, self._log)
         self.gateway = Gateway(
             pool=self.pool,
             claims=asyncio.Semaphore((settings.pool_size + 1) // 2),
             hub=self.hub,
             keys=KeyRing(self.pool),
             metrics=Metrics(self.pool, self.hub),
-            log=log or new_logger(requests=settings.log_requests),
+            log=self._log,
         )
         self._edge = Edge(self.gateway, settings)
         self._app = Starlette(routes=self._routes(), lifespan=self._lifespan)

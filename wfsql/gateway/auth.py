@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from runtime_sql.failures import ApiError, DatabaseProblem
 from runtime_sql.gateway_client import GatewayClient, KeyOwner
 from wfsql.gateway.pool import Pool
-from wfsql.gateway.problems import Refusal, of_failure
+from wfsql.gateway.problems import BEARER, Refusal, of_failure
 
 REMEMBERED_SECONDS = 30.0
 _MOST_REMEMBERED = 10_000
@@ -52,7 +52,7 @@ def bearer_of(headers: Mapping[bytes, bytes]) -> Bearer:
 
 def unauthorized(detail: str) -> Refusal:
     """Returns the refusal for a caller that nobody knows."""
-    return Refusal(401, 20001, detail, headers=((b"www-authenticate", b"Bearer"),))
+    return Refusal(401, 20001, detail, headers=BEARER)
 
 
 class KeyRing:

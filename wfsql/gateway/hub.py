@@ -9,7 +9,8 @@ again if others were quicker. `kick` (a submit, start or event made something re
 A claim that came back empty though there was work (limits of an action or worker, another gateway)
 makes the hub leave that work alone for a while, so that it does not wake in vain for ever.
 
-The hub also calls `sp_tick`, so that times move while nobody claims.
+The hub also calls `sp_tick`, so that times move while nobody claims, and vacuums the queue when it
+needs it, as a worker with a connection of its own does.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ import heapq
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
+from typing import Any
 
-from runtime_sql.failures import ApiError, DatabaseProblem
-from runtime_sql.gateway_client import Claimable
+from runtime_sql.failures import ApiError, DatabaseProblem, Failure
+from runtime_sql.gateway_client import Claimable, GatewayClient
 from wfsql.gateway.pool import Pool
 from wfsql.gateway.problems import Refusal
 
@@ -29,6 +31,9 @@ SHORTEST_SECONDS = 0.05
 LONGEST_SECONDS = 0.5
 TICK_SECONDS = 0.5
 IDLE_TICK_SECONDS = 5.0
+CLEAN_SECONDS = 10.0
+DEAD_ROWS_LIMIT = 20_000
+FAULT_PAUSE_SECONDS = 1.0
 ALL = "*"
 
 Work = tuple[str, str | None]
@@ -62,10 +67,11 @@ class Waiter:
 class Hub:
     """Belongs to one event loop. `poll_count` says how often the database was asked."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, log: Any) -> None:
         self.poll_count = 0
         self.stopping = False
         self._pool = pool
+        self._log = log
         self._numbers = count()
         self._lanes: dict[str, dict[int, Waiter]] = {}
         self._by_worker: dict[str, dict[int, Waiter]] = {}
@@ -73,7 +79,8 @@ class Hub:
         self._kicked = asyncio.Event()
         self._in_vain: dict[Work, tuple[float, float]] = {}
         self._in_hand: dict[Work, int] = {}
-        self._ticked_at = 0.0
+        self._ticked_at = float("-inf")
+        self._cleaned_at = float("-inf")
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -167,11 +174,22 @@ class Hub:
     async def _run(self) -> None:
         pause = SHORTEST_SECONDS
         while not self.stopping:
-            await self._tick_if_due()
-            woken = await self._look() if self._waiting else 0
+            woken = await self._go_round()
             pause = SHORTEST_SECONDS if woken else min(pause * 1.5, LONGEST_SECONDS)
             if await self._rest(pause if self._waiting else IDLE_TICK_SECONDS):
                 pause = SHORTEST_SECONDS
+
+    async def _go_round(self) -> int:
+        """Does what is due; returns how many were woken. Whatever fails, polls go on waiting."""
+        try:
+            await self._tick_if_due()
+            return await self._look() if self._waiting else 0
+        except Refusal:
+            return 0
+        except Exception:
+            self._log.exception("hub_fault")
+            await asyncio.sleep(FAULT_PAUSE_SECONDS)
+            return 0
 
     async def _rest(self, seconds: float) -> bool:
         """Waits; returns whether it was kicked."""
@@ -186,18 +204,15 @@ class Hub:
         now = asyncio.get_running_loop().time()
         if now - self._ticked_at >= (TICK_SECONDS if self._waiting else IDLE_TICK_SECONDS):
             self._ticked_at = now
-            try:
-                await self._pool.ask(lambda client: client.tick())
-            except Refusal:
-                return
+            await self._pool.ask(lambda client: client.tick())
+        if now - self._cleaned_at >= CLEAN_SECONDS:
+            self._cleaned_at = now
+            await self._pool.ask(_clean)
 
     async def _look(self) -> int:
         """Asks for whom there is work and wakes them; returns how many were woken."""
         self.poll_count += 1
-        try:
-            found = await self._pool.ask(lambda client: client.claimable())
-        except Refusal:
-            return 0
+        found = await self._pool.ask(lambda client: client.claimable())
         if isinstance(found, ApiError | DatabaseProblem):
             return 0
         return sum(self._wake(row) for row in found)
@@ -226,6 +241,11 @@ class Hub:
         lanes = [self._lanes.get(lane, {}).values() for lane in {capability, ALL}]
         found: Iterable[Waiter] = heapq.merge(*lanes, key=lambda waiter: waiter.number)
         return [w for w in found if worker_id is None or w.worker_id == worker_id]
+
+
+def _clean(client: GatewayClient) -> Failure | None:
+    dead = client.dead_task_rows()
+    return client.vacuum_tasks() if isinstance(dead, int) and dead >= DEAD_ROWS_LIMIT else None
 
 
 def _rouse(waiter: Waiter, work: Work | None) -> bool:

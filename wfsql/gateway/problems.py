@@ -44,6 +44,7 @@ _API_STATUS = {
     20010: 409,
 }
 RETRY_AFTER_SECONDS = 1
+BEARER = ((b"www-authenticate", b"Bearer"),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,8 @@ def of_failure(failure: Failure) -> Refusal:
     if isinstance(failure, ApiError):
         status = _API_STATUS.get(failure.code, 400)
         retry = RETRY_AFTER_SECONDS if status == 503 else None
-        return Refusal(status, failure.code, failure.message, retry_after=retry)
+        headers = BEARER if status == 401 else ()
+        return Refusal(status, failure.code, failure.message, retry_after=retry, headers=headers)
     if failure.kind == "not_allowed":
         # The login's own name and the object stay in the log.
         return Refusal(500, "login_not_allowed", "the gateway's login may not do this")

@@ -87,10 +87,18 @@ def protocol_with(header_seconds: float) -> type[HttpToolsProtocol]:
 class Server(uvicorn.Server):
     """uvicorn's server with an end of its own: exit code 0, long polls told first."""
 
-    def __init__(self, config: uvicorn.Config, app: GatewayApp) -> None:
+    def __init__(
+        self, config: uvicorn.Config, app: GatewayApp, started: Callable[[], Any] | None
+    ) -> None:
         super().__init__(config)
         self._gateway_app = app
+        self._when_started = started
         self._told = 0
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self._when_started is not None:
+            self._when_started()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -153,8 +161,13 @@ def allow_many_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def new_server(app: GatewayApp, settings: Settings) -> Server:
-    """Returns the server for an application; `serve` of it takes the sockets."""
+def new_server(
+    app: GatewayApp, settings: Settings, started: Callable[[], Any] | None = None
+) -> Server:
+    """Returns the server for an application; `serve` of it takes the sockets.
+
+    `started` is called when it answers; from then on `should_exit` may be set to end it.
+    """
     config = uvicorn.Config(
         app,
         http=protocol_with(settings.header_seconds),
@@ -171,23 +184,11 @@ def new_server(app: GatewayApp, settings: Settings) -> Server:
         ssl_certfile=settings.tls_cert,
         ssl_keyfile=settings.tls_key,
     )
-    return Server(config, app)
+    return Server(config, app, started)
 
 
-def run(
-    app: GatewayApp,
-    settings: Settings,
-    sockets: list[socket.socket],
-    started: Callable[[], Any] | None = None,
-) -> None:
+def run(server: Server, sockets: list[socket.socket]) -> None:
     """Serves until a signal comes."""
     allow_many_files()
-    server = new_server(app, settings)
-
-    async def serve() -> None:
-        if started is not None:
-            started()
-        await server.serve(sockets)
-
     with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
-        runner.run(serve())
+        runner.run(server.serve(sockets))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Annotated
+from socket import socket
+from threading import Thread
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +17,9 @@ from wfsql.cli.main import CommandError, wrong_use
 from wfsql.cli.output import say
 from wfsql.gateway.settings import DEFAULT_PORT, MAX_BODY_BYTES, Address, Settings, parse_address
 from wfsql.gateway.settings import unsafe_reason as _unsafe_reason
+
+if TYPE_CHECKING:
+    from wfsql.gateway.server import Server
 
 
 def command(
@@ -134,7 +140,7 @@ def _check_exposure(settings: Settings, url: str) -> None:
 def _serve(settings: Settings, url: str, end_with_stdin: bool) -> int:
     try:
         from wfsql.gateway.app import GatewayApp
-        from wfsql.gateway.server import open_sockets, run
+        from wfsql.gateway.server import new_server, open_sockets, run
     except ImportError as error:
         raise CommandError(
             f"the gateway needs a package that is not installed: {error.name}",
@@ -147,27 +153,24 @@ def _serve(settings: Settings, url: str, end_with_stdin: bool) -> int:
             f"cannot listen: {(error.strerror or str(error)).lower()}",
             "another program may use the port; choose one with --listen",
         ) from error
+    app = GatewayApp(lambda: connect_gateway(url), settings)
+    server = new_server(app, settings, lambda: _say_where(settings, sockets))
+    if end_with_stdin:
+        Thread(target=_end_at_end_of_stdin, args=(server,), name="stdin", daemon=True).start()
+    run(server, sockets)
+    say("gateway ended")
+    return 0
+
+
+def _say_where(settings: Settings, sockets: list[socket]) -> None:
     scheme = "http" if settings.tls_cert is None else "https"
     for one in sockets:
         name, port = one.getsockname()[:2]
         shown = f"[{name}]" if ":" in name else name
         say(f"gateway listens on {scheme}://{shown}:{port}; Ctrl-C ends it")
-    app = GatewayApp(lambda: connect_gateway(url), settings)
-    if end_with_stdin:
-        _end_at_end_of_stdin()
-    run(app, settings, sockets)
-    say("gateway ended")
-    return 0
 
 
-def _end_at_end_of_stdin() -> None:
-    import os
-    import signal
-    from threading import Thread
-
-    def watch() -> None:
-        while os.read(0, 4096):
-            pass
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    Thread(target=watch, name="stdin", daemon=True).start()
+def _end_at_end_of_stdin(server: Server) -> None:
+    while os.read(0, 4096):
+        pass
+    server.should_exit = True

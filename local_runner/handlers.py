@@ -11,9 +11,9 @@ A handler gets the action's input as keyword arguments (integers as `int`, other
 cancelled when its result is no longer wanted. Arguments that have a type hint are checked, and made
 what the hint says, by pydantic. A first parameter annotated `TaskContext` gets the task's
 surroundings. An exception is result code -1, or its attribute `result_code` if that is negative,
-with the message `TypeName: text` and the last lines of its traceback as the output. A program as a handler is declared with `command`, see
-`command_handlers.py`. The local runner and the database worker use this module alike, so it knows
-nothing of either.
+with the message `TypeName: text` and the last lines of its traceback as the output. A program as a
+handler is declared with `command`, see `command_handlers.py`. The local runner and the database
+worker use this module alike, so it knows nothing of either.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from wfsql.worker.submitter import Submitter
 
 _SHORTEST_PAUSE_SECONDS = 0.005
 _LONGEST_PAUSE_SECONDS = 0.25
-# A task that was claimed ahead and not begun by then is given to others.
+# What was claimed ahead is given to others when no task in hand has come to an end for so long.
 _AHEAD_SECONDS = 0.5
 # How long a worker that gives up its tasks goes on trying to say so.
 _FAREWELL_SECONDS = 2.0
@@ -72,7 +72,6 @@ class Stopped:
 @dataclass(slots=True, eq=False)
 class _InHand:
     task: Task
-    claimed_at: float
     cancelled: Event = field(default_factory=Event)
 
 
@@ -108,6 +107,7 @@ class Worker:
         self._in_hand: dict[int, _InHand] = {}
         self._waiting: deque[_InHand] = deque()
         self._thread_count = 0
+        self._moved_at = time.monotonic()
         self._pace = Pace(settings.concurrency)
         self._reason: Stopped | None = None
         self._submitter = Submitter(source, spool, log, self._done_with, self._refused)
@@ -206,10 +206,11 @@ class Worker:
         return len(claim.tasks)
 
     def _take(self, tasks: Iterable[Task]) -> None:
-        now = time.monotonic()
-        taken = [_InHand(task, now) for task in tasks]
+        taken = [_InHand(task) for task in tasks]
         self._heartbeat.hold([self._lease(held.task) for held in taken])
         with self._work:
+            if not self._in_hand:
+                self._moved_at = time.monotonic()
             self._in_hand.update((held.task.execution_id, held) for held in taken)
             self._waiting.extend(taken)
             self._work.notify(len(taken))
@@ -277,12 +278,12 @@ class Worker:
         return Stopped(f"{what} not handed in", "they are kept, and go first at the next start")
 
     def _give_back_what_waits(self) -> None:
-        """What was claimed ahead of a task that takes long is given to others."""
-        too_old = time.monotonic() - _AHEAD_SECONDS
+        """What was claimed ahead and waits behind tasks that take long is given to others."""
         with self._work:
-            late = [held for held in self._waiting if held.claimed_at <= too_old]
-            for held in late:
-                self._waiting.remove(held)
+            if time.monotonic() - self._moved_at < _AHEAD_SECONDS:
+                return
+            late = list(self._waiting)
+            self._waiting.clear()
         if late:
             self._pace.was_wrong(_AHEAD_SECONDS)
             self._give_back(late)
@@ -322,6 +323,7 @@ class Worker:
             finally:
                 with self._work:
                     self._in_hand.pop(held.task.execution_id, None)
+                    self._moved_at = time.monotonic()
                 # With no backlog there is nothing to claim before the result is handed in.
                 if self._pace.has_backlog or self._stop.is_set():
                     self._wake.set()
@@ -331,7 +333,6 @@ class Worker:
         began = time.monotonic()
         outcome = self._invoke(task, held.cancelled)
         took = time.monotonic() - began
-        self._pace.took(took)
         if outcome is None:
             self._refuse(task)
         elif not self.abandoned:
@@ -345,6 +346,8 @@ class Worker:
                 took_seconds=took,
             )
             self._submitter.put(done)
+        # With what it takes to keep the result: that is how quick this thread is.
+        self._pace.took(time.monotonic() - began)
 
     def _refuse(self, task: Task) -> None:
         """Gives back a task that nobody here can do, and ends, so that it is not claimed again."""

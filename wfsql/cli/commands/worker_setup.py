@@ -79,14 +79,14 @@ class Options:
 def run_worker(options: Options) -> int:
     """Runs a worker to its end and returns the command's exit code."""
     found = load(list(options.handlers))
-    worker, log = (_at_gateway if options.gateway else _at_database)(options, found)
-    return _run(worker, log, options.ends_with_stdin)
+    worker, log, greeting = (_at_gateway if options.gateway else _at_database)(options, found)
+    return _run(worker, log, greeting, options.ends_with_stdin)
 
 
 # At a database -----------------------------------------------------------------------------------
 
 
-def _at_database(options: Options, found: Handlers) -> tuple[Worker, WorkerLog]:
+def _at_database(options: Options, found: Handlers) -> tuple[Worker, WorkerLog, str]:
     target = need_url(options.url)
     client = open_client(options.url)
     chosen = choose_capabilities(good(client.action_capabilities()), found, options.capabilities)
@@ -113,8 +113,7 @@ def _at_database(options: Options, found: Handlers) -> tuple[Worker, WorkerLog]:
         spool=None if folder is None else Spool(folder.path, owner, log.note),
         tick=source.tick,
     )
-    _announce(name, chosen, log)
-    return worker, log
+    return worker, log, _claims(name, chosen)
 
 
 def _name_of(state: Path | None) -> str:
@@ -136,7 +135,7 @@ def without_secrets(url: str) -> str:
 # At a gateway ------------------------------------------------------------------------------------
 
 
-def _at_gateway(options: Options, found: Handlers) -> tuple[Worker, WorkerLog]:
+def _at_gateway(options: Options, found: Handlers) -> tuple[Worker, WorkerLog, str]:
     address = _address(options)
     folder = _open(options.state or _default_folder(options.worker_id))
     enrolment = Enrolment(address, _credentials(options), folder, options.lease_seconds)
@@ -169,8 +168,7 @@ def _at_gateway(options: Options, found: Handlers) -> tuple[Worker, WorkerLog]:
         log,
         spool=Spool(folder.path, owner, log.note),
     )
-    _announce(enrolment.worker_id, chosen, log)
-    return worker, log
+    return worker, log, _claims(enrolment.worker_id, chosen)
 
 
 def _address(options: Options) -> GatewayAddress:
@@ -248,13 +246,14 @@ def _stop_with(trouble: Trouble, code: int = 1) -> NoReturn:
 # Running -----------------------------------------------------------------------------------------
 
 
-def _announce(name: str, capabilities: list[str], log: WorkerLog) -> None:
-    log.note(f"worker {name} claims {', '.join(capabilities)}; Ctrl-C ends it")
+def _claims(name: str, capabilities: list[str]) -> str:
+    return f"worker {name} claims {', '.join(capabilities)}; Ctrl-C ends it"
 
 
-def _run(worker: Worker, log: WorkerLog, ends_with_stdin: bool) -> int:
+def _run(worker: Worker, log: WorkerLog, greeting: str, ends_with_stdin: bool) -> int:
     signals = _Signals(worker, log)
     signals.take()
+    log.note(greeting)
     if ends_with_stdin:
         Thread(target=_stop_at_end_of_stdin, args=(worker,), daemon=True).start()
     reason = worker.run()

@@ -1,1 +1,1 @@
-"""How many actions the engine in PostgreSQL dispatches in a second, and what each costs the server."""
+"""What the engine in PostgreSQL does in a second under load, and what that costs the server."""

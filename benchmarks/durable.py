@@ -52,10 +52,10 @@ class Reading:
 
 
 class Durable:
-    """The server. Databases get numbers, so that a name is never used twice."""
+    """The server. Databases get numbers after `prefix`, so that a name is never used twice."""
 
-    def __init__(self, server: EmbeddedServer) -> None:
-        self._server = server
+    def __init__(self, server: EmbeddedServer, prefix: str = "bench") -> None:
+        self._server, self._prefix = server, prefix
         self._made = 0
         self._admin = psycopg.connect(server.url(), autocommit=True)
         self.postmaster = int((server.folder / "postmaster.pid").read_text().splitlines()[0])
@@ -72,7 +72,7 @@ class Durable:
     def fresh(self, template: str = "template0") -> str:
         """Makes a database and forces everything to disk; returns its name."""
         self._made += 1
-        name = f"bench_{self._made}"
+        name = f"{self._prefix}_{self._made}"
         self._admin.execute(f'create database "{name}" template "{template}"'.encode())
         self._admin.execute("checkpoint")
         return name
@@ -99,9 +99,8 @@ class Durable:
             machine_cpu=busy.user + busy.nice + busy.system + busy.irq + busy.softirq,
         )
 
-    def close(self) -> None:
+    def disconnect(self) -> None:
         self._admin.close()
-        self._server.stop()
 
     def _value(self, statement: str) -> Any:
         row = self._admin.execute(statement.encode()).fetchone()
@@ -178,7 +177,7 @@ def running() -> Iterator[Durable]:
             if SETTINGS.get(name, value) != value:
                 raise BenchmarkError(f"{name} is {value}, not {SETTINGS[name]}")
         yield server
-        server._admin.close()
+        server.disconnect()
     finally:
         embedded.stop()
         shutil.rmtree(folder, ignore_errors=True)

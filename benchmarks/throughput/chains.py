@@ -23,9 +23,9 @@ from benchmarks.throughput.workflows import ACTIONS, start_many
 BATCHES = (1, 5, 20, 50)
 
 
-def steps(bench: Bench) -> Iterator[Run]:
+def steps(bench: Bench, batches: tuple[int, ...] = BATCHES) -> Iterator[Run]:
     """All instances are started before; then the workers claim and submit until none is left."""
-    for batch in BATCHES:
+    for batch in batches:
         count = bench.sizes.chains if batch > 1 else max(bench.sizes.chains // 4, 1)
         with bench.database() as url, psycopg.connect(url, autocommit=True) as connection:
             start_many(connection, "chain", [{"n": n} for n in range(count)], 50)

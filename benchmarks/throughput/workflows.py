@@ -39,10 +39,14 @@ def make_template(server: Durable) -> str:
     installed = install(server.url(TEMPLATE))
     if not isinstance(installed, Installed):
         raise BenchmarkError(f"the runtime was not installed: {installed}")
-    with psycopg.connect(server.url(TEMPLATE), autocommit=True) as connection:
+    deploy_all(server.url(TEMPLATE))
+    return TEMPLATE
+
+
+def deploy_all(url: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
         for text in (CHAIN, ONE, FAN, WAIT):
             connection.execute(_script(text).encode())
-    return TEMPLATE
 
 
 def _script(text: str) -> str:

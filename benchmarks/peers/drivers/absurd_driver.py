@@ -113,8 +113,8 @@ def main() -> None:
 
     def drain() -> None:
         database.execute(
-            "select count(*) from generate_series(1, %s) cross join lateral"
-            f" absurd.spawn_task('{PARENTS}', 'leaf', '{{}}'::jsonb, '{{}}'::jsonb)",
+            "select count(*) from generate_series(1, %s) as n cross join lateral"
+            f" absurd.spawn_task('{PARENTS}', 'leaf', jsonb_build_object('n', n), '{{}}'::jsonb)",
             (told.jobs,),
         )
         database.execute("vacuum analyze")

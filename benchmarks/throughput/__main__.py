@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks.durable import running
 from benchmarks.measure import ROOT, machine
-from benchmarks.throughput import beside, chains, shapes, tables
+from benchmarks.throughput import beside, chains, gateway, shapes, tables
 from benchmarks.throughput.bench import FULL, QUICK, TINY, Bench, Run
 from benchmarks.throughput.report import tables as printed
 from benchmarks.throughput.workflows import make_template
@@ -32,6 +32,8 @@ QUESTIONS: dict[str, Callable[[Bench], Iterator[Run]]] = {
     "starts": shapes.starts,
     "events": tables.events,
     "snapshot": tables.snapshot,
+    "gateway": gateway.throughput,
+    "polls": gateway.polls,
     "claims": tables.claims,
 }
 SIZES = {"full": FULL, "quick": QUICK, "tiny": TINY}

@@ -21,7 +21,7 @@ import psycopg
 
 from benchmarks.measure import ROOT, BenchmarkError
 
-_START_SECONDS = 60.0
+_START_SECONDS = 120.0
 HANDLERS = '''"""The handler of the load: it does nothing."""
 
 from wfsql import action
@@ -77,20 +77,33 @@ def wf_workers(
     commands = [[*command, "--url", url, "--worker-id", name] for name in names]
     with _started(commands, subprocess.DEVNULL) as made:
         with psycopg.connect(url, autocommit=True) as connection:
-            _await_presence(connection, names, made)
+            await_presence(connection, names, made)
         yield made
 
 
-def _await_presence(connection: psycopg.Connection[Any], names: list[str], made: Crew) -> None:
+@contextmanager
+def serving(arguments: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
+    """A `wf` command that runs until its input ends."""
+    command = [sys.executable, "-m", "wfsql", *arguments]
+    with _started([command], subprocess.DEVNULL) as made:
+        yield made.processes[0]
+
+
+def await_presence(
+    connection: psycopg.Connection[Any], names: list[str], made: Crew, since: Any = None
+) -> None:
+    """Waits until each of the workers has been heard of, after `since` if that is given."""
     give_up_at = time.monotonic() + _START_SECONDS
     while True:
         row = connection.execute(
-            "select count(*) from wf.worker_presence as p where p.worker_id = any(%s)", (names,)
+            "select count(*) from wf.worker_presence as p where p.worker_id = any(%s)"
+            " and p.last_seen_at > coalesce(%s, '-infinity'::timestamptz)",
+            (names, since),
         ).fetchone()
         if row is not None and row[0] == len(names):
             return
         if time.monotonic() > give_up_at or any(p.poll() is not None for p in made.processes):
-            raise BenchmarkError("wf worker did not start")
+            raise BenchmarkError("not all workers claim")
         time.sleep(0.05)
 
 

@@ -55,12 +55,12 @@ def main(orders: Orders) -> None:
         )
         print("ready", flush=True)
         sys.stdin.readline()
-        threading.Thread(target=_listen, args=(stop,), daemon=True).start()
+        threading.Thread(target=listen, args=(stop,), daemon=True).start()
         report = _work(connection, orders, stop)
     print(json.dumps(asdict(report)), flush=True)
 
 
-def _listen(stop: threading.Event) -> None:
+def listen(stop: threading.Event) -> None:
     sys.stdin.readline()
     stop.set()
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.durable import running
-from benchmarks.measure import ROOT, machine
+from benchmarks.measure import ROOT, BenchmarkError, machine
 from benchmarks.throughput import beside, chains, gateway, shapes, tables
 from benchmarks.throughput.bench import FULL, QUICK, TINY, Bench, Run
 from benchmarks.throughput.report import tables as printed
@@ -49,6 +49,7 @@ def main() -> int:
         "machine": machine(),
         "size": options.size,
         "rounds": rounds,
+        "not_run": {},
         "runs": [],
     }
     with running() as server:
@@ -56,15 +57,24 @@ def main() -> int:
         bench = Bench(server, make_template(server), SIZES[options.size])
         for number in range(1, rounds + 1):
             for name in options.only:
-                for run in QUESTIONS[name](bench):
-                    _keep(data, number, name, run, options.json)
+                _ask(data, number, name, bench, options.json)
         data["server_at_the_end"] = server.version()
     data["load_after"] = [round(load, 2) for load in os.getloadavg()]
     if options.size == "full" and not options.alone:
         data["beside"] = beside.run_all()
     _write(data, options.json)
     print(_tables(data))
-    return 0
+    return 1 if data["not_run"] else 0
+
+
+def _ask(data: dict[str, Any], number: int, question: str, bench: Bench, path: Path) -> None:
+    """Asks one question; one that cannot be answered is named, and the others go on."""
+    try:
+        for run in QUESTIONS[question](bench):
+            _keep(data, number, question, run, path)
+    except BenchmarkError as error:
+        data["not_run"][f"{question}, round {number}"] = str(error)
+        print(f"round {number}, {question}: {error}", file=sys.stderr)
 
 
 def _options() -> argparse.Namespace:
@@ -108,7 +118,8 @@ def _tables(data: dict[str, Any]) -> str:
         f" commit {found['commit']}, {found['measured_at']}, {data['rounds']} round(s);"
         f" {', '.join(f'{name} {value}' for name, value in data['settings'].items())}"
     )
-    parts = [head, printed(data["runs"]), beside.table(data.get("beside"))]
+    left_out = "\n".join(f"not run: {name}: {why}" for name, why in data["not_run"].items())
+    parts = [head, printed(data["runs"]), left_out, beside.table(data.get("beside"))]
     return "\n\n".join(part for part in parts if part)
 
 

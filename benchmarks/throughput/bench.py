@@ -110,11 +110,13 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """The server of the run, and the template that fresh databases are made from."""
+    """The server of the run, and the template that fresh databases are made from. `rounds`: for a
+    question that makes its rounds itself."""
 
     server: Durable
     template: str
     sizes: Sizes
+    rounds: int = 1
 
     @contextmanager
     def database(self) -> Iterator[str]:

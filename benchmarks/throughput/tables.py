@@ -21,7 +21,10 @@ _WATCHED = ("task", "node_execution", "workflow_instance", "scope_variable")
 
 
 def claims(bench: Bench) -> Iterator[Run]:
-    """Claims of one and of fifty beside few and many READY tasks, many instances having ended."""
+    """Claims of one and of fifty beside few and many READY tasks, many instances having ended.
+
+    All rounds are made in one database, since filling it takes minutes.
+    """
     ready = 0
     with bench.database() as url:
         backend = Backend(url)
@@ -30,7 +33,7 @@ def claims(bench: Bench) -> Iterator[Run]:
         for size in bench.sizes.ready:
             fill(backend, "one", size - ready, 0)
             ready = size
-            for at_once in (1, _BATCH):
+            for at_once in (1, _BATCH) * bench.rounds:
                 yield _claim_run(bench, backend, at_once, ready)
         backend.connection.close()
 

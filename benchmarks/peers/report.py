@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from statistics import median
 from typing import Any
 
+from benchmarks.peers.subjects import CHECKPOINTS, DISPATCHES
 from benchmarks.throughput.report import by_row, foreign, middle, number, spread
+from benchmarks.throughput.targets import Target, rate, table
 
 TITLES = {
     "floor": "The floor: pgbench",
@@ -29,10 +32,33 @@ def tables(data: dict[str, Any]) -> str:
         body = _rates(rated, floors, data["how"], workload) if rated else ""
         late = _latencies({row: rows[row] for row in timed}, data["how"]) if timed else ""
         parts.append("\n\n".join(x for x in (f"### {title}", body, late) if x))
+    wanted = list(_targets(data["runs"]))
+    if wanted:
+        parts.append(f"### What was wanted\n\n{table(iter(wanted))}")
     if data["not_run"]:
         lines = [f"- {who}: {why}" for who, why in data["not_run"].items()]
         parts.append("\n".join(("### Not run", "", *lines)))
     return "\n\n".join(parts)
+
+
+def _targets(runs: list[dict[str, Any]]) -> Iterator[Target]:
+    """Ours against the floor of four connections, and against the best peer that dispatches."""
+    floors = by_row(run for run in runs if run["workload"] == "floor")
+    steps = by_row(run for run in runs if run["workload"] == "steps")
+    batched = [rate(found) for row, found in steps.items() if row.startswith("wfsql, batch")]
+    single = [rate(found) for row, found in steps.items() if row == "wfsql, one by one"]
+    if "floor, one by one" in floors:
+        floor = rate(floors["floor, one by one"])
+        if batched:
+            what = "steps/s batched, times the floor one by one"
+            yield Target(what, 1.5, max(batched) / floor, digits=2)
+        if single:
+            what = "steps/s one by one, part of the floor one by one"
+            yield Target(what, 0.25, single[0] / floor, digits=2)
+    for other, wanted in ((DISPATCHES, 8), (CHECKPOINTS, 1)):
+        if batched and other in steps:
+            what = f"steps/s batched, times {other}"
+            yield Target(what, wanted, max(batched) / rate(steps[other]), digits=1)
 
 
 def _rates(rows: dict[str, Any], floors: dict[str, Any], how: dict[str, str], workload: str) -> str:

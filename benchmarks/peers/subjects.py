@@ -33,6 +33,10 @@ class Peer:
         return self.driver.endswith(".mjs")
 
 
+# Who hands work to processes through a queue in the database, and who comes nearest without a queue
+# of steps: absurd's workers claim a workflow and then write a row for each step of their own.
+DISPATCHES = "dbos, queue"
+CHECKPOINTS = "absurd"
 _JOBS = "jobs only"
 PEERS = (
     Peer(

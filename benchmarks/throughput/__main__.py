@@ -17,8 +17,9 @@ from typing import Any
 
 from benchmarks.durable import running
 from benchmarks.measure import ROOT, BenchmarkError, machine
-from benchmarks.throughput import beside, chains, gateway, shapes, tables
+from benchmarks.throughput import beside, chains, gateway, shapes, tables, targets
 from benchmarks.throughput.bench import FULL, QUICK, TINY, Bench, Run
+from benchmarks.throughput.report import by_row
 from benchmarks.throughput.report import tables as printed
 from benchmarks.throughput.workflows import make_template
 
@@ -121,7 +122,8 @@ def _tables(data: dict[str, Any]) -> str:
         f" {', '.join(f'{name} {value}' for name, value in data['settings'].items())}"
     )
     left_out = "\n".join(f"not run: {name}: {why}" for name, why in data["not_run"].items())
-    parts = [head, printed(data["runs"]), left_out, beside.table(data.get("beside"))]
+    wanted = targets.table(targets.targets(by_row(data["runs"])))
+    parts = [head, printed(data["runs"]), wanted, left_out, beside.table(data.get("beside"))]
     return "\n\n".join(part for part in parts if part)
 
 

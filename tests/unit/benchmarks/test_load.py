@@ -20,6 +20,7 @@ from benchmarks.peers.trials import DRIVERS
 from benchmarks.throughput import chains, shapes, tables
 from benchmarks.throughput.bench import TINY, Bench, Run, percentile
 from benchmarks.throughput.report import by_row, rate_table
+from benchmarks.throughput.targets import targets
 from benchmarks.throughput.workflows import ACTIONS, deploy_all
 from wfsql.embedded import EmbeddedServer
 
@@ -126,8 +127,25 @@ def test_rates_beside_others_are_also_given_as_parts_of_the_floor() -> None:
         "not_run": {"b": "no snapshot"},
     }
     text = peers_report.tables(data)
+    assert "### The floor" in text
     assert "| a | 200 | 100–300 | 0.500 | 2.000 | 700 | 1.000 | 0.500 | 2% | batches of 5 |" in text
     assert "- b: no snapshot" in text
+
+
+def test_what_was_wanted_is_held_against_what_was_found() -> None:
+    rows = by_row(
+        [
+            _run("five actions, batch 1", 1_600),
+            _run("direct, batch 20", 1_000),
+            _run("through the gateway, batch 20", 500),
+        ]
+    )
+    found = {target.what: target for target in targets(rows)}
+    assert found["actions/s, one by one"].is_reached
+    assert "**not reached**" not in found["actions/s, one by one"].line()
+    through = found["through the gateway, batch 20, part of that without"]
+    assert through.line().endswith("| at least 0.6 | 0.50 | **not reached** |")
+    assert len(found) == 2
 
 
 def test_sql_that_no_snapshot_has_is_a_reason_not_to_run(tmp_path: Path) -> None:

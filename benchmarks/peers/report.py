@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from statistics import median
 from typing import Any
 
+from benchmarks.peers.ours import BATCHED, BEFORE, SINGLE
 from benchmarks.peers.subjects import CHECKPOINTS, DISPATCHES
 from benchmarks.throughput.report import by_row, foreign, middle, number, spread
 from benchmarks.throughput.targets import Target, rate, table
@@ -45,16 +46,16 @@ def _targets(runs: list[dict[str, Any]]) -> Iterator[Target]:
     """Ours against the floor of four connections, and against the best peer that dispatches."""
     floors = by_row(run for run in runs if run["workload"] == "floor")
     steps = by_row(run for run in runs if run["workload"] == "steps")
-    batched = [rate(found) for row, found in steps.items() if row.startswith("wfsql, batch")]
-    single = [rate(found) for row, found in steps.items() if row == "wfsql, one by one"]
+    batched = [rate(steps[row]) for row in BATCHED if row in steps]
     if "floor, one by one" in floors:
         floor = rate(floors["floor, one by one"])
-        if batched:
-            what = "steps/s batched, times the floor one by one"
-            yield Target(what, 1.5, max(batched) / floor, digits=2)
-        if single:
-            what = "steps/s one by one, part of the floor one by one"
-            yield Target(what, 0.25, single[0] / floor, digits=2)
+        before = [rate(steps[row + BEFORE]) for row in BATCHED if row + BEFORE in steps]
+        if before:
+            what = f"steps/s batched{BEFORE}, times the floor one by one"
+            yield Target(what, 1.5, max(before) / floor, digits=2)
+        if SINGLE + BEFORE in steps:
+            what = f"steps/s one by one{BEFORE}, part of the floor one by one"
+            yield Target(what, 0.25, rate(steps[SINGLE + BEFORE]) / floor, digits=2)
     for other, wanted in ((DISPATCHES, 8), (CHECKPOINTS, 1)):
         if batched and other in steps:
             what = f"steps/s batched, times {other}"

@@ -18,7 +18,7 @@ from benchmarks.throughput.bench import Run, measured
 
 DRIVERS = Path(__file__).with_name("drivers")
 UNITS = {"steps": "step", "fan": "task", "idle": "job", "drain": "job"}
-_TIMEOUT_SECONDS = 240.0
+_TIMEOUT_SECONDS = 400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

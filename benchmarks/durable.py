@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -163,7 +164,8 @@ def wait_for_quiet(at_most_seconds: float, share: float) -> None:
 
 @contextmanager
 def running() -> Iterator[Durable]:
-    """A server of this run, with `SETTINGS`, in a folder that goes with it."""
+    """A server of this run, with `SETTINGS`, in a folder that goes with it, also on SIGTERM."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     folder = Path(tempfile.mkdtemp(prefix="wfsql-bench-"))
     (folder / "pg").mkdir()
     embedded = EmbeddedServer.start(folder / "pg")

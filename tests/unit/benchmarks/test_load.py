@@ -17,7 +17,7 @@ from benchmarks.peers.floor import FIFTIES, LATENCY, Floor, run_floor
 from benchmarks.peers.installs import NotRun, Snapshot, read_snapshot
 from benchmarks.peers.subjects import PEERS, WORKLOADS
 from benchmarks.peers.trials import DRIVERS
-from benchmarks.throughput import chains, shapes, tables
+from benchmarks.throughput import beside, chains, shapes, tables
 from benchmarks.throughput.bench import TINY, Bench, Run, percentile
 from benchmarks.throughput.report import by_row, rate_table
 from benchmarks.throughput.targets import targets
@@ -175,3 +175,16 @@ def test_a_worker_that_does_not_start_is_an_error() -> None:
 
     with pytest.raises(BenchmarkError, match="ended with 1"), crew("benchmarks.nothing", [{}]):
         pass
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("engine", "claim, READY 1,000"),
+        ("compiler", "wf check, 10,000 nodes"),
+        ("runner", "local foreach of 1,000"),
+    ],
+)
+def test_the_other_benchmarks_give_their_figures_to_the_one_table(name: str, what: str) -> None:
+    data = json.loads((beside.RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+    assert what in beside.figures(name, data)

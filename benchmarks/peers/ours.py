@@ -45,7 +45,7 @@ WORKLOADS = {
     f"wfsql, one by one{BEFORE}": ("steps",),
 }
 _BENCH_WORKER = "bench workers that claim and submit {} at a time; every step dispatched"
-_WITH_STARTS = "started 50 in a transaction meanwhile"
+_WITH_STARTS = "started 50 in a transaction meanwhile (drain: READY already)"
 _LIKE_THE_FLOOR = "all started before the clock, as the floor's rows are there before"
 HOW = {
     row: f"{_BENCH_WORKER.format(batch)}; "

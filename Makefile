@@ -6,7 +6,11 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test test-more fuzz bench-compiler bench-engine bench-runner check format clean
+# Options of bench and bench-peers, as BENCH="--quick" or BENCH="--snapshots DIR".
+BENCH  :=
+
+.PHONY: help demo test test-more fuzz bench bench-peers bench-compiler bench-engine bench-runner check \
+  format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -14,6 +18,8 @@ help:
 	@echo "make test    the whole test suite"
 	@echo "make test-more  the database tests on PostgreSQL 14 to 18, behind pgbouncer, under plpgsql_check"
 	@echo "make fuzz    1000 new random programs on both engines, broken graphs, broken texts"
+	@echo "make bench   what the engine in PostgreSQL does under load; BENCH=--quick for a minute of it"
+	@echo "make bench-peers  the same beside other engines and a floor of pgbench"
 	@echo "make bench-compiler  time wf check and wf fmt beside other checkers"
 	@echo "make bench-engine    what claim, submit and loops cost as tables grow"
 	@echo "make bench-runner    time the local runner beside other interpreters"
@@ -42,6 +48,12 @@ fuzz: $(VENV)/.installed
 	WFSQL_FUZZ=1000 $(BIN)/python -m pytest -q tests/property/test_random_graphs.py \
 	  tests/property/test_mutated_graphs.py
 	WFSQL_FUZZ=300 $(BIN)/python -m pytest -q tests/property/test_fuzz.py tests/property/test_fmt.py
+
+bench: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.throughput $(BENCH)
+
+bench-peers: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.peers $(BENCH)
 
 bench-compiler: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.compiler

@@ -71,6 +71,7 @@ SCRIPTS: dict[Dialect, tuple[str, ...]] = {
         "99_permissions.sql",
     ),
     "mssql": (
+        "00_roles.sql",
         "01_definition_tables.sql",
         "02_runtime_tables.sql",
         "wf_json_values.sql",
@@ -110,6 +111,7 @@ SCRIPTS: dict[Dialect, tuple[str, ...]] = {
         "wf_test_bed_run.sql",
         "wf_settings.sql",
         "wf_operator_views.sql",
+        "99_permissions.sql",
     ),
 }
 

@@ -12,8 +12,8 @@ cancelled when its result is no longer wanted. Arguments that have a type hint a
 what the hint says, by pydantic. A first parameter annotated `TaskContext` gets the task's
 surroundings. An exception is result code -1, or its attribute `result_code` if that is negative,
 with the message `TypeName: text` and the last lines of its traceback as the output. A program as a
-handler is declared with `command`, see `command_handlers.py`. The local runner and the database
-worker use this module alike, so it knows nothing of either.
+handler is declared with `command`, see `command_handlers.py`. The local runner and the worker use
+this module alike, so it knows nothing of either.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from typing import Any, Final, TypeVar
 
 from compiler import json_values
 from local_runner.arguments import ArgumentTypes
-from local_runner.values import JsonValue, copy_value
+from local_runner.values import JsonValue, copy_value, holds_scalars
 
 COMMANDS_NAME = "__wfsql_commands__"
 """The name in a module's globals under which `command` lists what it has declared."""
@@ -157,8 +157,10 @@ def invoke(handler: Handler, name: str, input: JsonValue, context: TaskContext |
     """
     if not isinstance(input, dict):
         return failure("TypeError: the input of an action is an object")
-    # A copy, because a handler may change what it gets.
-    given: dict[str, Any] = copy_value(input)
+    given: dict[str, Any] = input
+    # A copy, because a handler may change what it gets; the call itself copies scalars.
+    if handler.arguments is not None or not holds_scalars(input):
+        given = copy_value(input)
     if handler.arguments is not None:
         misfit = handler.arguments.convert(given)
         if misfit is not None:
@@ -168,6 +170,8 @@ def invoke(handler: Handler, name: str, input: JsonValue, context: TaskContext |
             returned = handler.function(context, **given)
         else:
             returned = handler.function(**given)
+        if returned is None:
+            return _NOTHING
         if hasattr(returned, "__await__"):
             returned = _finish_async(returned, None if context is None else context.cancelled)
     except (Exception, SystemExit) as error:
@@ -229,8 +233,6 @@ _NOTHING: Final = Outcome(0, None, None)
 
 
 def _outcome(returned: object) -> Outcome:
-    if returned is None:
-        return _NOTHING
     result = returned if isinstance(returned, Result) else Result(output=returned)
     if hasattr(type(result.output), "model_dump"):  # a pydantic model
         result = replace(result, output=result.output.model_dump())

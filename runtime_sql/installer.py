@@ -66,7 +66,7 @@ def install(url: str, *, roles: bool = True, test: bool = False) -> Installed | 
       test: mark the database as one for tests, in which the clock may be moved.
     """
     if is_mssql(url):
-        return _install_mssql(url, test)
+        return _install_mssql(url, roles, test)
 
     def change(connection: psycopg.Connection[Any], version: int | None) -> Installed | Failure:
         if version == RUNTIME_VERSION:
@@ -111,7 +111,10 @@ def uninstall(url: str, *, delete_data: bool = False) -> Removed | Failure:
       delete_data: also when there are instances; without it such a database is refused.
     """
     if is_mssql(url):
-        return NOT_IN_MSSQL
+        from runtime_sql.mssql_installer import uninstall_mssql
+
+        gone = uninstall_mssql(url, delete_data=delete_data)
+        return gone if isinstance(gone, ApiError | DatabaseProblem) else Removed(*gone)
 
     def change(connection: psycopg.Connection[Any], version: int | None) -> Removed | Failure:
         if version is None:
@@ -153,17 +156,10 @@ select string_agg(c.oid::regclass::text, ', ') from pg_catalog.pg_class as c
 """
 
 
-NOT_IN_MSSQL = DatabaseProblem(
-    "server",
-    "the runtime cannot be removed from a SQL Server database by this program yet",
-    "drop the database, or what schema wf holds",
-)
-
-
-def _install_mssql(url: str, test: bool) -> Installed | Failure:
+def _install_mssql(url: str, roles: bool, test: bool) -> Installed | Failure:
     from runtime_sql.mssql_installer import install_mssql
 
-    version = install_mssql(url, test=test)
+    version = install_mssql(url, roles=roles, test=test)
     if isinstance(version, ApiError | DatabaseProblem):
         return version
     return Installed(RUNTIME_VERSION, changed=version is not None)

@@ -42,6 +42,7 @@ SCRIPTS: dict[Dialect, tuple[str, ...]] = {
         "07_trace.sql",
         "wf_nodes.sql",
         "08_foreach_support.sql",
+        "wf_sql_collection_bindings.sql",
         "wf_foreach_bundles.sql",
         "wf_closing.sql",
         "wf_retries.sql",
@@ -74,6 +75,7 @@ SCRIPTS: dict[Dialect, tuple[str, ...]] = {
         "99_permissions.sql",
     ),
     "mssql": (
+        "00_roles.sql",
         "01_definition_tables.sql",
         "02_runtime_tables.sql",
         "wf_json_values.sql",
@@ -87,6 +89,7 @@ SCRIPTS: dict[Dialect, tuple[str, ...]] = {
         "07_trace.sql",
         "wf_nodes.sql",
         "08_foreach_support.sql",
+        "wf_sql_collection_bindings.sql",
         "wf_foreach_bundles.sql",
         "wf_closing.sql",
         "wf_retries.sql",
@@ -116,6 +119,7 @@ SCRIPTS: dict[Dialect, tuple[str, ...]] = {
         "wf_settings.sql",
         "wf_operator_views.sql",
         "wf_operator_details.sql",
+        "99_permissions.sql",
     ),
 }
 

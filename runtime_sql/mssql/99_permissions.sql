@@ -56,6 +56,11 @@ grant execute on wf.sync_execution_scope_action_entry_after_submit to wf_gateway
 grant execute on wf.wf_execution_path to wf_gateway, wf_operator, wf_reader;
 grant execute on wf.sp_register_worker to wf_gateway, wf_operator;
 grant execute on wf.sp_tick to wf_gateway, wf_operator;
+grant execute on wf.wf_api_key_authenticate to wf_gateway;
+grant execute on wf.sp_enroll_worker to wf_gateway;
+grant execute on wf.wf_worker_profile to wf_gateway;
+grant execute on wf.wf_claimable_capabilities to wf_gateway;
+grant execute on wf.wf_queue_depth to wf_gateway, wf_operator, wf_reader;
 GO
 
 -- Operating and looking.
@@ -75,6 +80,10 @@ grant execute on wf.sp_purge_events to wf_operator;
 grant execute on wf.wf_repo_upsert_event_type to wf_operator;
 grant execute on wf.sp_purge_instances to wf_operator;
 grant execute on wf.sp_delete_workflow_def to wf_operator;
+grant execute on wf.sp_create_api_key to wf_operator;
+grant execute on wf.sp_revoke_api_key to wf_operator;
+grant execute on wf.sp_set_worker_token_expiry to wf_operator;
+grant execute on wf.sp_revoke_worker_token to wf_operator;
 grant select on wf.task_lease to wf_operator, wf_reader;
 grant select on wf.v_instance to wf_gateway, wf_operator, wf_reader;
 grant select on wf.v_node_execution to wf_operator, wf_reader;
@@ -83,6 +92,13 @@ grant select on wf.v_lease to wf_operator, wf_reader;
 grant select on wf.v_worker to wf_operator, wf_reader;
 grant select on wf.v_scale_recommendation to wf_operator, wf_reader;
 grant select on wf.v_unclaimable to wf_operator, wf_reader;
+grant select on wf.v_open_node to wf_operator, wf_reader;
+grant select on wf.v_attempt to wf_operator, wf_reader;
+grant select on wf.v_event to wf_operator, wf_reader;
+grant select on wf.v_event_delivery to wf_operator, wf_reader;
+grant select on wf.v_workflow_node to wf_operator, wf_reader;
+grant select on wf.v_api_key to wf_gateway, wf_operator, wf_reader;
+grant select on wf.v_worker_token to wf_operator, wf_reader;
 grant select on wf.v_action to wf_gateway, wf_operator, wf_reader;
 grant select on wf.v_workflow to wf_gateway, wf_operator, wf_reader;
 GO

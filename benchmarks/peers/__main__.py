@@ -63,9 +63,12 @@ def main() -> int:
     with running() as server, (options.work / "drivers.log").open("a") as log:
         data["server_at_the_start"], data["settings"] = server.version(), server.settings()
         template = make_template(server)
-        for number in range(1, data["rounds"] + 1):
-            for row, workload, attempt in _attempts(server, template, load, trials, options, log):
-                _keep(data, number, row, workload, attempt, load, options.json)
+        try:
+            for number in range(1, data["rounds"] + 1):
+                for row, work, attempt in _attempts(server, template, load, trials, options, log):
+                    _keep(data, number, row, work, attempt, load, options.json)
+        except KeyboardInterrupt:
+            data["broken_off"] = True
         data["server_at_the_end"] = server.version()
     data["load_after"] = [round(share, 2) for share in os.getloadavg()]
     _write(data, options.json)

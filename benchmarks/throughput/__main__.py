@@ -57,13 +57,16 @@ def main() -> int:
     with running() as server:
         data["server_at_the_start"], data["settings"] = server.version(), server.settings()
         bench = Bench(server, make_template(server), SIZES[options.size], rounds)
-        for number in range(1, rounds + 1):
-            for name in options.only:
-                if number == 1 or name not in ASKED_ONCE:
-                    _ask(data, number, name, bench, options.json)
+        try:
+            for number in range(1, rounds + 1):
+                for name in options.only:
+                    if number == 1 or name not in ASKED_ONCE:
+                        _ask(data, number, name, bench, options.json)
+        except KeyboardInterrupt:
+            data["broken_off"] = True
         data["server_at_the_end"] = server.version()
     data["load_after"] = [round(load, 2) for load in os.getloadavg()]
-    if options.size == "full" and not options.alone:
+    if options.size == "full" and not options.alone and "broken_off" not in data:
         data["beside"] = beside.run_all()
     _write(data, options.json)
     print(_tables(data))

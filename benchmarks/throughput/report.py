@@ -55,11 +55,17 @@ def latency_table(rows: Runs) -> str:
 def more_lines(rows: Runs) -> str:
     """What only one row has, of its last round."""
     return "\n".join(
-        f"{row}: {name.replace('_', ' ')} {value}"
+        f"- {row}: {name.replace('_', ' ')} {_shown(value)}"
         for row, runs in rows.items()
         for name, value in runs[-1]["more"].items()
         if name != "pages"
     )
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {found:,}" for name, found in value.items())
+    return f"{value:,}"
 
 
 def tables(runs: list[dict[str, Any]]) -> str:

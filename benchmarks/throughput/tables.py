@@ -43,6 +43,7 @@ def _claim_run(bench: Bench, backend: Backend, at_once: int, ready: int) -> Run:
     call = "select * from wf.sp_worker_request_tasks(%s, %s, null, 300, %s)"
     found: list[float] = []
     pages = []
+    backend.execute("vacuum wf.task, wf.worker, wf.worker_presence")  # of what was rolled back
     for _number in range(4):  # the first makes the session's plans
         with backend.connection.transaction(force_rollback=True):
             pages.append(backend.explained(call, WORKER, TOKEN, at_once).buffers)

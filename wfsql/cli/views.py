@@ -36,9 +36,9 @@ def instance_json(found: Instance, output_names: Sequence[str] = ()) -> dict[str
         "version": found.version,
         "status": found.status,
         "business_key": found.business_key,
-        "created_at": _timestamp(found.created_at),
-        "started_at": _timestamp(found.started_at),
-        "ended_at": _timestamp(found.ended_at),
+        "created_at": timestamp(found.created_at),
+        "started_at": timestamp(found.started_at),
+        "ended_at": timestamp(found.ended_at),
         "output": output_value(found, output_names),
         "error": error_json(found),
     }
@@ -78,8 +78,8 @@ def node_json(row: ExecutionRow) -> dict[str, Any]:
         "code": row.result_code,
         "engine_code": row.engine_error_code,
         "message": row.message,
-        "started_at": _timestamp(row.started_at),
-        "ended_at": _timestamp(row.ended_at),
+        "started_at": timestamp(row.started_at),
+        "ended_at": timestamp(row.ended_at),
         "took_ms": took_ms(row),
         "worker": row.worker_id,
     }
@@ -92,7 +92,7 @@ def took_ms(row: ExecutionRow) -> int | None:
     return round((row.ended_at - row.started_at).total_seconds() * 1000)
 
 
-def _timestamp(at: datetime | None) -> str | None:
+def timestamp(at: datetime | None) -> str | None:
     if at is None:
         return None
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -51,6 +51,7 @@ def document() -> dict[str, Any]:
         "paths": paths,
         "components": {
             "schemas": schemas,
+            "responses": _problems(names),
             "securitySchemes": {
                 "worker_token": {"type": "http", "scheme": "bearer"},
                 "api_key": {"type": "http", "scheme": "bearer"},
@@ -137,7 +138,6 @@ def _responses(operation: Operation, names: dict[type[BaseModel], str]) -> dict[
     if operation.answer is not None:
         schema = _ref(names[operation.answer])
     found = {str(operation.status): {"description": "done", "content": {kind: {"schema": schema}}}}
-    problem = {"application/problem+json": {"schema": _ref(names[ProblemOut])}}
     statuses = {*_COMMON, *operation.refusals}
     if operation.caller != "anybody":
         statuses |= {*_WITH_TOKEN}
@@ -146,8 +146,16 @@ def _responses(operation: Operation, names: dict[type[BaseModel], str]) -> dict[
     if operation.body is not None:
         statuses |= {*_WITH_BODY, 404}
     for status in sorted(statuses):
-        found[str(status)] = {"description": TITLES[status], "content": problem}
+        found[str(status)] = {"$ref": f"#/components/responses/Problem{status}"}
     return found
+
+
+def _problems(names: dict[Any, str]) -> dict[str, Any]:
+    problem = {"application/problem+json": {"schema": _ref(names[ProblemOut])}}
+    return {
+        f"Problem{status}": {"description": title, "content": problem}
+        for status, title in TITLES.items()
+    }
 
 
 def _ref(name: str) -> dict[str, str]:

@@ -10,6 +10,7 @@ from runtime_sql.gateway_client import KeyGrant, connect_gateway
 from wfsql.cli.database import JsonOption, UrlOption, good, need_url
 from wfsql.cli.main import wrong_use
 from wfsql.cli.output import did_you_mean, say, write, write_json
+from wfsql.cli.views import timestamp
 from wfsql.gateway.keys import ROLES, expiry, new_key
 
 
@@ -68,9 +69,7 @@ def command(
     key_id = good(client.create_api_key(key, grant))
     client.close()
     if json:
-        write_json(
-            {"key_id": key_id, "name": name, "key": key, "expires_at": ends and ends.isoformat()}
-        )
+        write_json({"key_id": key_id, "name": name, "key": key, "expires_at": timestamp(ends)})
     else:
         say(f"key {key_id} of {name}; it is not shown again:")
         write(key)

@@ -9,6 +9,7 @@ import typer
 from runtime_sql.gateway_client import KeyRow, connect_gateway
 from wfsql.cli.database import JsonOption, UrlOption, good, need_url
 from wfsql.cli.output import Crop, say, short_time, write_json, write_table
+from wfsql.cli.views import timestamp
 
 
 def command(
@@ -52,7 +53,7 @@ def _as_json(row: KeyRow) -> dict[str, object]:
         "event_types": list(row.event_types),
         "capabilities": list(row.capabilities),
         "is_live": row.is_live,
-        **{name: at and at.isoformat() for name, at in times.items()},
+        **{name: timestamp(at) for name, at in times.items()},
     }
 
 

@@ -147,7 +147,7 @@ begin
         perform wf.wf_fail_completed(p_node_execution_id, v_error.error_code, v_error.error_message);
         v_kind := 'F';
     end if;
-    return row(p_ordinal, p_node_execution_id, v_wait.workflow_instance_id, v_kind)::wf.agenda_entry;
+    return wf.wf_agenda_entry(p_ordinal, p_node_execution_id, v_wait.workflow_instance_id, v_kind);
 end
 $$;
 

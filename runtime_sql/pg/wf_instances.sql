@@ -119,8 +119,8 @@ begin
     if v_status = 'CREATED' then
         v_now := wf.wf_now();
         perform wf.wf_engine_run(
-            array[row(1, wf.wf_open_instance(p_workflow_instance_id, v_now),
-                      p_workflow_instance_id, 'A')::wf.agenda_entry],
+            array[wf.wf_agenda_entry(1, wf.wf_open_instance(p_workflow_instance_id, v_now),
+                                     p_workflow_instance_id, 'A')],
             array[p_workflow_instance_id], v_now);
     end if;
     return query

@@ -271,8 +271,8 @@ begin
      where e.node_execution_id = p_node_execution_id and n.node_id = e.node_id
     returning case when p_result_code < 0 then 'F' when n.success_may_close then 'J' else 'S' end
       into v_kind;
-    perform wf.wf_engine_run(wf.wf_complete_items(array[row(
-        1, p_node_execution_id, v_task.workflow_instance_id, v_kind)::wf.agenda_entry]),
+    perform wf.wf_engine_run(wf.wf_complete_items(array[wf.wf_agenda_entry(
+        1, p_node_execution_id, v_task.workflow_instance_id, v_kind)]),
         array[v_task.workflow_instance_id], p_now);
 end
 $$;

@@ -279,12 +279,14 @@ begin
           from gone g
           join wf.workflow_node n on n.node_id = g.node_id
          where e.node_execution_id = g.node_execution_id
-        returning g.position, e.node_execution_id, e.workflow_instance_id,
+        returning g.position, e.node_execution_id, e.workflow_instance_id, e.node_id,
+                  e.parent_execution_id, e.scope_id,
                   case when g.result_code < 0 then 'F'
                        when n.success_may_close then 'J' else 'S' end as kind,
                   g.affinity_key
     )
-    select coalesce(array_agg(row(x.position, x.node_execution_id, x.workflow_instance_id, x.kind)
+    select coalesce(array_agg(row(x.position, x.node_execution_id, x.workflow_instance_id, x.kind,
+                                  x.node_id, x.parent_execution_id, x.scope_id)
                               ::wf.agenda_entry order by x.position), '{}'),
            coalesce(array_agg(x.position), '{}'),
            coalesce(array_agg(x.node_execution_id) filter (
@@ -357,7 +359,8 @@ begin
     for v_row in
         select l.position, l.node_execution_id, e.output_json, e.result_code
           from unnest(p_level) with ordinality
-               l(ordinal, node_execution_id, workflow_instance_id, kind, position)
+               l(ordinal, node_execution_id, workflow_instance_id, kind, node_id,
+                 parent_execution_id, scope_id, position)
           join wf.node_execution e on e.node_execution_id = l.node_execution_id
           join wf.workflow_node n on n.node_id = e.node_id
          where l.kind in ('S', 'J') and n.has_output_bindings

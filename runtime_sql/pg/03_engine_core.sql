@@ -163,7 +163,11 @@ begin
     if cardinality(p_steps) = 0 then
         return '{}';
     end if;
-    select count(*) into v_starts from unnest(p_steps) s where s.step = 'START';
+    if cardinality(p_steps) = 1 then
+        v_starts := (p_steps[1].step = 'START')::integer;
+    else
+        select count(*) into v_starts from unnest(p_steps) s where s.step = 'START';
+    end if;
     if v_starts = cardinality(p_steps) then
         return wf.wf_engine_start(p_steps, p_now);
     elsif v_starts = 0 then
@@ -324,26 +328,9 @@ create or replace function wf.wf_engine_steps(
 )
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
-    v_first  text;
-    v_last   text;
-    v_opens  boolean;
-    v_part   record;
-    v_done   record;
+    v_part record;
+    v_done record;
 begin
-    select min(h.handler), max(h.handler), bool_or(h.opens_scope) into v_first, v_last, v_opens
-      from unnest(p_entries) a
-      join wf.workflow_node n on n.node_id = a.node_id
-     cross join lateral (
-        select wf.wf_engine_handler(a.kind, n.node_type, n.parent_type) as handler,
-               a.kind = 'A' and n.has_scope_defaults and n.parent_node_id is not null
-                   as opens_scope) h;
-    if v_first = v_last then
-        -- Most sets are for one handler, and are as they have to be.
-        select p.steps, p.held, p.waits into steps, held, waits
-          from wf.wf_engine_part(v_first, v_opens, p_entries, p_first_new_id, p_exclusive,
-                                 p_now) p;
-        return;
-    end if;
     steps := '{}';
     held := '{}';
     waits := '{}';
@@ -356,9 +343,8 @@ begin
           join wf.workflow_node n on n.node_id = a.node_id
          group by 1
     loop
-        select * into v_done
-          from wf.wf_engine_part(v_part.handler, v_part.opens_scopes, v_part.entries,
-                                 p_first_new_id, p_exclusive, p_now);
+        v_done := wf.wf_engine_part(v_part.handler, v_part.opens_scopes, v_part.entries,
+                                    p_first_new_id, p_exclusive, p_now);
         steps := steps || v_done.steps;
         held := held || v_done.held;
         waits := waits || v_done.waits;
@@ -621,9 +607,8 @@ begin
             v_waits := '{}';
             continue;
         end if;
-        select * into v_done
-          from wf.wf_engine_level(v_level, v_first_new_id, p_exclusive, v_work_left, v_work_limit,
-                                  p_now);
+        v_done := wf.wf_engine_level(v_level, v_first_new_id, p_exclusive, v_work_left, v_work_limit,
+                                     p_now);
         v_level := v_done.next_level;
         v_held := v_held || v_done.held;
         v_waits := v_waits || v_done.waits;
@@ -651,12 +636,29 @@ declare
     v_set    wf.agenda_entry[];
     v_closer wf.agenda_entry;
     v_done   record;
+    v_closers       integer;
+    v_activations   integer;
+    v_first_handler text;
+    v_last_handler  text;
+    v_opens_scopes  boolean;
 begin
     has_closed := false;
-    if not exists (select 1 from unnest(v_level) a where a.kind in ('F', 'J', 'T')) then
-        select s.next_level, s.held, s.waits, s.work_left into next_level, held, waits, work_left
-          from wf.wf_engine_set(v_level, p_first_new_id, p_exclusive, p_work_left, p_work_limit,
-                                p_now) s;
+    select count(*) filter (where a.kind in ('F', 'J', 'T')), min(h.handler), max(h.handler),
+           count(*) filter (where a.kind = 'A'),
+           bool_or(a.kind = 'A' and n.has_scope_defaults and n.parent_node_id is not null)
+      into v_closers, v_first_handler, v_last_handler, v_activations, v_opens_scopes
+      from unnest(p_level) a
+      join wf.workflow_node n on n.node_id = a.node_id
+     cross join lateral (
+        select wf.wf_engine_handler(a.kind, n.node_type, n.parent_type) as handler) h;
+    if v_closers = 0 and v_first_handler = v_last_handler and v_activations <= p_work_left then
+        -- Most levels are for one handler, and are as they have to be.
+        v_done := wf.wf_engine_part(v_first_handler, v_opens_scopes, p_level, p_first_new_id,
+                                    p_exclusive, p_now);
+        next_level := wf.wf_engine_apply(v_done.steps, p_now);
+        held := v_done.held;
+        waits := v_done.waits;
+        work_left := p_work_left - v_activations;
         return;
     end if;
     next_level := '{}';
@@ -672,9 +674,8 @@ begin
                             where a.ordinal < v_closer.ordinal order by a.ordinal);
         end if;
         if cardinality(v_set) > 0 then
-            select * into v_done
-              from wf.wf_engine_set(v_set, p_first_new_id, p_exclusive, work_left, p_work_limit,
-                                    p_now);
+            v_done := wf.wf_engine_set(v_set, p_first_new_id, p_exclusive, work_left, p_work_limit,
+                                       p_now);
             next_level := next_level || v_done.next_level;
             held := held || v_done.held;
             waits := waits || v_done.waits;
@@ -725,7 +726,7 @@ begin
           from wf.wf_engine_over_limit(p_set, p_work_left, p_work_limit) w;
         work_left := 0;
     end if;
-    select * into v_done from wf.wf_engine_steps(v_set, p_first_new_id, p_exclusive, p_now);
+    v_done := wf.wf_engine_steps(v_set, p_first_new_id, p_exclusive, p_now);
     next_level := wf.wf_engine_apply(v_done.steps || v_refused, p_now);
     held := v_done.held;
     waits := v_done.waits;

@@ -301,7 +301,8 @@ create or replace function wf.sp_signal_wait(
     p_workflow_instance_id bigint default null
 ) returns table (applied_count integer)
 language plpgsql security definer set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off
+set enable_bitmapscan = off as $$
 declare
     v_payload jsonb := coalesce(p_payload_json, '{}');
     v_gates   bigint[];
@@ -453,7 +454,8 @@ create or replace function wf.sp_ingest_event(
     p_correlation_key text default null, p_occurred_at_utc timestamptz default null
 ) returns table (event_id bigint, duplicate boolean, applied_count integer, ignored_count integer)
 language plpgsql security definer set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off
+set enable_bitmapscan = off as $$
 declare
     v_gates bigint[] := '{}';
     v_detail text;

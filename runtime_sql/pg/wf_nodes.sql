@@ -32,7 +32,12 @@ begin
                b.value_json, b.error_code, b.error_message
           from unnest(p_entries) a
           join wf.workflow_node n on n.node_id = a.node_id
-          join wf.workflow_instance i on i.workflow_instance_id = a.workflow_instance_id
+         cross join lateral (
+            -- By key, whatever the planner thinks: in a young database it would read all instances.
+            select w.priority, w.status
+              from wf.workflow_instance w
+             where w.workflow_instance_id = a.workflow_instance_id
+            offset 0) i
           left join wf.workflow_input_template t
             on t.workflow_version_id = n.workflow_version_id and t.node_key = n.node_key
          cross join lateral (

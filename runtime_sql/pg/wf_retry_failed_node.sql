@@ -206,7 +206,8 @@ $$;
 create or replace function wf.sp_retry_failed_node(p_workflow_instance_id bigint)
 returns table (instance_status text, retried_count integer)
 language plpgsql security definer set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off
+set enable_bitmapscan = off as $$
 declare
     v_status   text := wf.wf_lock_instance(p_workflow_instance_id);
     v_now      timestamptz := wf.wf_now();

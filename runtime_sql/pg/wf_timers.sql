@@ -190,7 +190,8 @@ $$;
 create or replace function wf.sp_tick()
 returns table (reclaimed_count integer, timer_count integer, released_count integer)
 language plpgsql security definer set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off
+set enable_bitmapscan = off as $$
 declare
     v_now timestamptz := wf.wf_now();
 begin

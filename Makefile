@@ -6,7 +6,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test test-more fuzz bench-compiler bench-engine bench-runner check format clean
+.PHONY: help demo test test-more fuzz bench-compiler bench-engine bench-runner bench-throughput check format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -17,6 +17,7 @@ help:
 	@echo "make bench-compiler  time wf check and wf fmt beside other checkers"
 	@echo "make bench-engine    what claim, submit and loops cost as tables grow"
 	@echo "make bench-runner    time the local runner beside other interpreters"
+	@echo "make bench-throughput  actions per second in PostgreSQL, by size of batch"
 	@echo "make check   lint, types, layer contracts"
 	@echo "make format  rewrite the Python files in the house format"
 	@echo "make clean   remove .venv and caches"
@@ -51,6 +52,9 @@ bench-engine: $(VENV)/.installed
 
 bench-runner: $(VENV)/.installed
 	$(BIN)/python -m benchmarks.runner
+
+bench-throughput: $(VENV)/.installed
+	$(BIN)/python -m benchmarks.throughput
 
 check: $(VENV)/.installed
 	$(BIN)/ruff check .

@@ -1,1 +1,1 @@
-"""How many actions the engine in PostgreSQL dispatches in a second, and what each costs the server."""
+"""How many actions PostgreSQL dispatches in a second, and what each costs the server."""

@@ -1,9 +1,9 @@
 """`python -m benchmarks.throughput`: actions per second and what each costs the server.
 
-Flow: a fresh durable server → for each size of batch by turns, as often as there are rounds: instances
-are started, then worker processes, each with one connection, claim and submit until all is done → a
-table, and the JSON beside it. A step is one ACTION, claimed and submitted. Workers and server share
-the machine; the server's processor time is that of all its processes.
+Flow: a fresh durable server → for each size of batch by turns, as often as there are rounds:
+instances are started, then worker processes, each with one connection, claim and submit until all
+is done → a table, and the JSON beside it. A step is one ACTION, claimed and submitted. Workers and
+server share the machine; the server's processor time is that of all its processes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """One worker: claims and submits on its own connection until nothing is left.
 
-Flow: `python -m benchmarks.throughput.steps URL WORKER BATCH` waits for a line on its standard input,
-works, and prints how many steps it made. A handler does nothing, so what is measured is the runtime.
+Flow: `python -m benchmarks.throughput.steps URL WORKER BATCH` waits for a line on its standard
+input, works, and prints how many steps it made. A handler does nothing, so what is measured is the
+runtime.
 """
 
 from __future__ import annotations

@@ -7,6 +7,8 @@
 --     J  it has succeeded, which may decide a join or end a cancelled SEQUENCE
 --     T  its time is up                    C  it has succeeded, and the counter of its join may be
 --                                             touched now
+-- An entry carries what is known of its execution, so that no handler looks it up again: node, parent
+-- and scope. Callers leave these out (wf.wf_agenda_entry), and the run starts by filling them in.
 -- A handler takes the entries of one kind and answers STEPS: START a child, or let an execution
 -- SUCCEED or FAIL. wf.wf_engine_apply carries the steps out in set-based statements and answers the
 -- entries of the next level. One handler per node type stands in this file, FOREACH's in
@@ -23,7 +25,10 @@ create type wf.agenda_entry as (
     ordinal               integer,
     node_execution_id     bigint,
     workflow_instance_id  bigint,
-    kind                  text
+    kind                  text,
+    node_id               bigint,
+    parent_execution_id   bigint,
+    scope_id              bigint
 );
 
 -- step START: node_execution_id is the parent, node_id and iteration_no the child's, item_json a
@@ -61,6 +66,15 @@ begin
         message = p_message,
         detail = p_code::text;
 end
+$$;
+
+-- An entry of which only this is known.
+create or replace function wf.wf_agenda_entry(
+    p_ordinal integer, p_node_execution_id bigint, p_workflow_instance_id bigint, p_kind text
+) returns wf.agenda_entry
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+    select row(p_ordinal, p_node_execution_id, p_workflow_instance_id, p_kind, null, null,
+               null)::wf.agenda_entry
 $$;
 
 -- The steps that handlers answer most.
@@ -142,69 +156,94 @@ create or replace function wf.wf_engine_apply(p_steps wf.agenda_step[], p_now ti
 returns wf.agenda_entry[]
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
-    v_ended    wf.agenda_step[] := array(select s from unnest(p_steps) s where s.step <> 'START');
-    v_started  wf.agenda_step[] := array(select s from unnest(p_steps) s where s.step = 'START');
-    v_deciding bigint[] := '{}';
+    v_starts integer;
+    v_steps  wf.agenda_step[];
+    v_ended  wf.agenda_entry[];
 begin
-    if cardinality(v_ended) > 0 then
-        select x.ended, x.deciding into v_ended, v_deciding
-          from wf.wf_engine_end(v_ended, p_now) x;
+    if cardinality(p_steps) = 0 then
+        return '{}';
     end if;
+    if cardinality(p_steps) = 1 then
+        v_starts := (p_steps[1].step = 'START')::integer;
+    else
+        select count(*) into v_starts from unnest(p_steps) s where s.step = 'START';
+    end if;
+    if v_starts = cardinality(p_steps) then
+        return wf.wf_engine_start(p_steps, p_now);
+    elsif v_starts = 0 then
+        return wf.wf_engine_end(p_steps, p_now);
+    end if;
+    -- Both: the numbers that the steps get here are those of the entries.
+    v_steps := array(
+        select row(row_number() over (order by s.ordinal, s.seq), 0, s.step, s.node_execution_id,
+                   s.workflow_instance_id, s.node_id, s.iteration_no, s.item_json, s.result_code,
+                   s.engine_error_code, s.message, s.error_execution_id)::wf.agenda_step
+          from unnest(p_steps) s);
+    v_ended := wf.wf_engine_end(
+        array(select s from unnest(v_steps) s where s.step <> 'START'), p_now, true);
     return array(
-        select row(row_number() over (order by x.ordinal, x.seq), x.node_execution_id,
-                   x.workflow_instance_id, x.kind)::wf.agenda_entry
-          from (select s.ordinal, s.seq, s.node_execution_id, s.workflow_instance_id,
-                       case when s.step = 'FAIL' then 'F'
-                            when s.node_execution_id = any (v_deciding) then 'J'
-                            else 'S' end as kind
-                  from unnest(v_ended) s
-                union all
-                select * from wf.wf_engine_start(v_started, p_now)) x
-         order by x.ordinal, x.seq);
+        select a
+          from unnest(v_ended || wf.wf_engine_start(
+                   array(select s from unnest(v_steps) s where s.step = 'START'), p_now, true)) a
+         order by a.ordinal);
 end
 $$;
 
 -- Ends executions: lets FOREACHs collect, writes the rows, and forgets what a PARALLEL, FOREACH or
--- REPEAT that has succeeded needs no more; one that failed may be retried (R14). Answers the steps as they turned out, and which successes may close other
--- work: those that may decide a join, and finallys of cancelled SEQUENCEs.
+-- REPEAT that has succeeded needs no more; one that failed may be retried (R14). Answers the entries
+-- of the next level: J are the successes that may close other work, those that may decide a join and
+-- finallys of cancelled SEQUENCEs.
+-- p_keeps_ordinals: an entry gets its step's ordinal, else its place among the steps.
 create or replace function wf.wf_engine_end(
-    p_ended wf.agenda_step[], p_now timestamptz, out ended wf.agenda_step[], out deciding bigint[]
-)
+    p_steps wf.agenda_step[], p_now timestamptz, p_keeps_ordinals boolean default false
+) returns wf.agenda_entry[]
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
+    v_steps    wf.agenda_step[] := p_steps;
+    v_entries  wf.agenda_entry[];
     v_collects boolean;
+    v_deciding bigint[];
     v_joins    bigint[];
-    v_loops    bigint[];
     v_timed    bigint[];
 begin
-    ended := p_ended;
     select bool_or(n.collect_node_id is not null and s.step = 'SUCCEED'),
-           array_agg(e.node_execution_id) filter (where n.node_type in ('PARALLEL', 'FOREACH')),
-           array_agg(e.node_execution_id) filter (where n.node_type = 'REPEAT'),
-           array_agg(e.node_execution_id) filter (where n.timeout_ms is not null),
-           coalesce(array_agg(e.node_execution_id) filter (where n.success_may_close
+           array_agg(s.node_execution_id)
+               filter (where n.node_type in ('PARALLEL', 'FOREACH', 'REPEAT')),
+           array_agg(s.node_execution_id) filter (where n.timeout_ms is not null),
+           coalesce(array_agg(s.node_execution_id) filter (where n.success_may_close
                or n.edge_kind = 'FINALLY' and exists (
                     select 1 from wf.pending_end q
                      where q.node_execution_id = e.parent_execution_id and q.is_cancelled)), '{}')
-      into v_collects, v_joins, v_loops, v_timed, deciding
-      from unnest(p_ended) s
+      into v_collects, v_joins, v_timed, v_deciding
+      from unnest(p_steps) s
       join wf.node_execution e on e.node_execution_id = s.node_execution_id
       join wf.workflow_node n on n.node_id = e.node_id;
     if v_collects then
-        ended := wf.wf_foreach_collect(ended, p_now);
+        v_steps := wf.wf_foreach_collect(v_steps, p_now);
     end if;
-    update wf.node_execution e
-       set status = case s.step when 'SUCCEED' then 'SUCCEEDED' else 'FAILED' end,
-           attempt_no = greatest(e.attempt_no, 1),
-           result_code = s.result_code, output_json = s.item_json, ended_at = p_now,
-           engine_error_code = s.engine_error_code, engine_error_message = s.message,
-           error_execution_id = s.error_execution_id
-      from unnest(ended) s
-     where e.node_execution_id = s.node_execution_id;
-    if v_joins is not null or v_loops is not null then
-        v_joins := array(select s.node_execution_id from unnest(ended) s
-                          where s.step = 'SUCCEED'
-                            and s.node_execution_id = any (v_joins || v_loops));
+    with ended as (
+        update wf.node_execution e
+           set status = case s.step when 'SUCCEED' then 'SUCCEEDED' else 'FAILED' end,
+               attempt_no = greatest(e.attempt_no, 1),
+               result_code = s.result_code, output_json = s.item_json, ended_at = p_now,
+               engine_error_code = s.engine_error_code, engine_error_message = s.message,
+               error_execution_id = s.error_execution_id
+          from unnest(v_steps) s
+         where e.node_execution_id = s.node_execution_id
+        returning s.ordinal, s.seq, e.node_execution_id, e.workflow_instance_id,
+                  case when s.step = 'FAIL' then 'F'
+                       when e.node_execution_id = any (v_deciding) then 'J'
+                       else 'S' end as kind, e.node_id, e.parent_execution_id, e.scope_id
+    )
+    select array_agg(row(case when p_keeps_ordinals then x.ordinal else x.position end,
+                         x.node_execution_id, x.workflow_instance_id, x.kind, x.node_id,
+                         x.parent_execution_id, x.scope_id)::wf.agenda_entry order by x.position)
+      into v_entries
+      from (select row_number() over (order by d.ordinal, d.seq)::integer as position, d.*
+              from ended d) x;
+    if v_joins is not null then
+        v_joins := array(select s.node_execution_id from unnest(v_steps) s
+                          where s.step = 'SUCCEED' and s.node_execution_id = any (v_joins));
         delete from wf.join_counter c where c.node_execution_id = any (v_joins);
         delete from wf.foreach_item f where f.node_execution_id = any (v_joins);
         delete from wf.loop_state l where l.node_execution_id = any (v_joins);
@@ -212,23 +251,24 @@ begin
     if v_timed is not null then
         delete from wf.timer t where t.node_execution_id = any (v_timed);
     end if;
+    return coalesce(v_entries, '{}');
 end
 $$;
 
--- Inserts the executions, scopes and loop variables of all START steps in one statement.
-create or replace function wf.wf_engine_start(p_steps wf.agenda_step[], p_now timestamptz)
-returns table (ordinal integer, seq integer, node_execution_id bigint,
-               workflow_instance_id bigint, kind text)
+-- Inserts the executions, scopes and loop variables of START steps in one statement and answers them
+-- as entries. p_keeps_ordinals as in wf_engine_end.
+create or replace function wf.wf_engine_start(
+    p_steps wf.agenda_step[], p_now timestamptz, p_keeps_ordinals boolean default false
+) returns wf.agenda_entry[]
 language plpgsql set search_path = pg_catalog, pg_temp as $$
-#variable_conflict use_column
+declare
+    v_entries wf.agenda_entry[];
 begin
-    if cardinality(p_steps) = 0 then
-        return;
-    end if;
-    return query
     with started as materialized (
         select nextval('wf.node_execution_id_seq') as new_id, q.*
-          from (select s.ordinal, s.seq, s.workflow_instance_id, s.iteration_no, s.item_json,
+          from (select case when p_keeps_ordinals then s.ordinal
+                            else row_number() over (order by s.ordinal, s.seq) end as ordinal,
+                       s.workflow_instance_id, s.iteration_no, s.item_json,
                        s.node_execution_id as parent_execution_id, n.node_id, n.node_key,
                        n.node_type, n.opens_scope, n.loop_item_name, n.loop_index_name,
                        case when n.node_type <> 'ACTION' then n.timeout_ms end as timeout_ms,
@@ -258,19 +298,23 @@ begin
         select x.new_id, x.workflow_instance_id, p_now + x.timeout_ms * interval '1 millisecond'
           from started x
          where x.timeout_ms is not null
-    ), items as (
+    ), variables as (
         insert into wf.scope_variable (scope_id, name, value_json)
         select x.new_id, x.loop_item_name, x.item_json
           from started x
          where x.loop_item_name is not null
-    ), indexes as (
-        insert into wf.scope_variable (scope_id, name, value_json)
+        union all
         select x.new_id, x.loop_index_name, to_jsonb(x.iteration_no)
           from started x
          where x.loop_index_name is not null
     )
-    select x.ordinal, x.seq, x.new_id, x.workflow_instance_id, 'A'
+    select array_agg(row(x.ordinal, x.new_id, x.workflow_instance_id, 'A', x.node_id,
+                         x.parent_execution_id,
+                         case when x.opens_scope then x.new_id else x.parent_scope_id end
+                        )::wf.agenda_entry order by x.new_id)
+      into v_entries
       from started x;
+    return coalesce(v_entries, '{}');
 end
 $$;
 
@@ -284,41 +328,63 @@ create or replace function wf.wf_engine_steps(
 )
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
-    v_part   record;
-    v_scopes record;
-    v_joins  record;
+    v_part record;
+    v_done record;
 begin
     steps := '{}';
     held := '{}';
     waits := '{}';
     for v_part in
-        select case a.kind when 'A' then n.node_type when 'C' then 'JOIN'
-                           else 'IN_' || coalesce(n.parent_type, 'INSTANCE') end as handler,
+        select wf.wf_engine_handler(a.kind, n.node_type, n.parent_type) as handler,
                bool_or(a.kind = 'A' and n.has_scope_defaults and n.parent_node_id is not null)
                    as opens_scopes,
                array_agg(a::wf.agenda_entry order by a.ordinal) as entries
           from unnest(p_entries) a
-          join wf.node_execution e on e.node_execution_id = a.node_execution_id
-          join wf.workflow_node n on n.node_id = e.node_id
+          join wf.workflow_node n on n.node_id = a.node_id
          group by 1
     loop
-        if v_part.opens_scopes then
-            select * into v_scopes from wf.wf_engine_open_scopes(v_part.entries);
-            steps := steps || v_scopes.failed;
-            v_part.entries := v_scopes.opened;
-        end if;
-        if v_part.handler in ('IN_PARALLEL', 'IN_FOREACH') then
-            select * into v_joins
-              from wf.wf_engine_hold_back(v_part.entries, p_first_new_id, p_exclusive);
-            held := held || v_joins.held;
-            v_part.entries := v_joins.kept;
-        elsif v_part.handler = 'WAIT_EVENT' then
-            waits := waits || v_part.entries;
-        end if;
-        if cardinality(v_part.entries) > 0 then
-            steps := steps || wf.wf_engine_handle(v_part.handler, v_part.entries, p_now);
-        end if;
+        v_done := wf.wf_engine_part(v_part.handler, v_part.opens_scopes, v_part.entries,
+                                    p_first_new_id, p_exclusive, p_now);
+        steps := steps || v_done.steps;
+        held := held || v_done.held;
+        waits := waits || v_done.waits;
     end loop;
+end
+$$;
+
+-- The name under which wf_engine_handle knows what to do with an entry.
+create or replace function wf.wf_engine_handler(p_kind text, p_node_type text, p_parent_type text)
+returns text
+language sql immutable as $$
+    select case p_kind when 'A' then p_node_type when 'C' then 'JOIN'
+                       else 'IN_' || coalesce(p_parent_type, 'INSTANCE') end
+$$;
+
+-- The same for entries of one handler.
+create or replace function wf.wf_engine_part(
+    p_handler text, p_opens_scopes boolean, p_entries wf.agenda_entry[], p_first_new_id bigint,
+    p_exclusive bigint[], p_now timestamptz,
+    out steps wf.agenda_step[], out held wf.agenda_entry[], out waits wf.agenda_entry[]
+)
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    v_entries wf.agenda_entry[] := p_entries;
+begin
+    steps := '{}';
+    held := '{}';
+    waits := '{}';
+    if p_opens_scopes then
+        select o.failed, o.opened into steps, v_entries from wf.wf_engine_open_scopes(v_entries) o;
+    end if;
+    if p_handler in ('IN_PARALLEL', 'IN_FOREACH') then
+        select h.held, h.kept into held, v_entries
+          from wf.wf_engine_hold_back(v_entries, p_first_new_id, p_exclusive) h;
+    elsif p_handler = 'WAIT_EVENT' then
+        waits := v_entries;
+    end if;
+    if cardinality(v_entries) > 0 then
+        steps := steps || wf.wf_engine_handle(p_handler, v_entries, p_now);
+    end if;
 end
 $$;
 
@@ -333,10 +399,9 @@ begin
         select wf.wf_fail_step(a.ordinal, a.node_execution_id, a.workflow_instance_id,
                                o.error_code, o.error_message)
           from wf.wf_open_scopes(array(
-                select e.node_execution_id
+                select a.node_execution_id
                   from unnest(p_entries) a
-                  join wf.node_execution e on e.node_execution_id = a.node_execution_id
-                  join wf.workflow_node n on n.node_id = e.node_id
+                  join wf.workflow_node n on n.node_id = a.node_id
                  where n.has_scope_defaults
                  order by a.ordinal)) o
           join unnest(p_entries) a on a.node_execution_id = o.node_execution_id
@@ -357,9 +422,9 @@ language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
     case p_handler
         when 'ACTION' then
-            return array(select s from wf.wf_action_activate(p_entries, p_now) s);
+            return wf.wf_action_activate(p_entries, p_now);
         when 'SEQUENCE' then
-            return array(select s from wf.wf_sequence_activate(p_entries, p_now) s);
+            return wf.wf_sequence_activate(p_entries, p_now);
         when 'PARALLEL' then
             return array(select s from wf.wf_parallel_activate(p_entries) s);
         when 'IF' then
@@ -389,8 +454,7 @@ begin
         when 'IN_WAIT_EVENT' then
             return wf.wf_wait_continue(p_entries);
         when 'IN_INSTANCE' then
-            perform wf.wf_finish_instance(a.workflow_instance_id, a.node_execution_id, p_now)
-               from unnest(p_entries) a;
+            perform wf.wf_finish_instances(p_entries, p_now);
             return '{}';
     end case;
 end
@@ -429,15 +493,14 @@ create or replace function wf.wf_engine_hold_back(
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 begin
     select coalesce(array_agg(q.entry order by q.ordinal) filter (where not q.is_held), '{}'),
-           coalesce(array_agg(row(q.ordinal, q.node_execution_id, q.workflow_instance_id, 'C')
+           coalesce(array_agg(row(q.ordinal, q.node_execution_id, q.workflow_instance_id, 'C',
+                                  q.node_id, q.parent_execution_id, q.scope_id)
                               ::wf.agenda_entry order by q.ordinal) filter (where q.is_held), '{}')
       into kept, held
-      from (select a::wf.agenda_entry as entry, a.ordinal, a.node_execution_id,
-                   a.workflow_instance_id,
-                   e.parent_execution_id < p_first_new_id
+      from (select a::wf.agenda_entry as entry, a.*,
+                   a.parent_execution_id < p_first_new_id
                        and a.workflow_instance_id <> all (p_exclusive) as is_held
-              from unnest(p_entries) a
-              join wf.node_execution e on e.node_execution_id = a.node_execution_id) q;
+              from unnest(p_entries) a) q;
 end
 $$;
 
@@ -448,22 +511,20 @@ create or replace function wf.wf_engine_release(
 )
 language sql stable set search_path = pg_catalog, pg_temp as $$
     with h as (
-        select a.ordinal, a.node_execution_id, a.workflow_instance_id,
-               e.parent_execution_id as counter_id, p.join_parent_id
+        select a.*, a.parent_execution_id as counter_id, p.join_parent_id
           from unnest(p_held) a
-          join wf.node_execution e on e.node_execution_id = a.node_execution_id
-          join wf.node_execution p on p.node_execution_id = e.parent_execution_id
+          join wf.node_execution p on p.node_execution_id = a.parent_execution_id
     ), ranked as (
         select h.*, h.counter_id > (select max(x.join_parent_id) from h x) as is_free,
                row_number() over (order by h.counter_id desc, h.ordinal) as position
           from h
     )
-    select coalesce(array_agg(row(r.position, r.node_execution_id, r.workflow_instance_id, 'C')
-                              ::wf.agenda_entry order by r.position) filter (where r.is_free), '{}'),
-           coalesce(array_agg(row(r.position, r.node_execution_id, r.workflow_instance_id, 'C')
-                              ::wf.agenda_entry order by r.position)
-                    filter (where not r.is_free), '{}')
+    select coalesce(array_agg(e.entry order by r.position) filter (where r.is_free), '{}'),
+           coalesce(array_agg(e.entry order by r.position) filter (where not r.is_free), '{}')
       from ranked r
+     cross join lateral (
+        select row(r.position, r.node_execution_id, r.workflow_instance_id, 'C', r.node_id,
+                   r.parent_execution_id, r.scope_id)::wf.agenda_entry as entry) e
 $$;
 
 -- The work limit of one call (R25): the activations of a level that would go past it, as steps that
@@ -493,6 +554,20 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
                       where s.name = 'max_activations_per_call'), 1000000)
 $$;
 
+-- Fills in what entries from outside do not say.
+create or replace function wf.wf_engine_known(p_entries wf.agenda_entry[])
+returns wf.agenda_entry[]
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+begin
+    return array(
+        select row(a.ordinal, a.node_execution_id, a.workflow_instance_id, a.kind, e.node_id,
+                   e.parent_execution_id, e.scope_id)::wf.agenda_entry
+          from unnest(p_entries) a
+          join wf.node_execution e on e.node_execution_id = a.node_execution_id
+         order by a.ordinal);
+end
+$$;
+
 -- Works off an agenda until nothing is left to do in this call. A caller that runs it many times over
 -- keeps what is left of the work limit in the setting wf.work_left of its transaction (wf_apply_due).
 -- p_exclusive: the instances whose gate the caller holds FOR UPDATE.
@@ -513,6 +588,9 @@ declare
     v_work_left    bigint := coalesce(nullif(v_shared_left, '')::bigint, v_work_limit);
 begin
     loop
+        if v_level[1].node_id is null and cardinality(v_level) > 0 then
+            v_level := wf.wf_engine_known(v_level);
+        end if;
         if v_has_closed then
             v_level := wf.wf_engine_alive(v_level);
         end if;
@@ -529,9 +607,8 @@ begin
             v_waits := '{}';
             continue;
         end if;
-        select * into v_done
-          from wf.wf_engine_level(v_level, v_first_new_id, p_exclusive, v_work_left, v_work_limit,
-                                  p_now);
+        v_done := wf.wf_engine_level(v_level, v_first_new_id, p_exclusive, v_work_left, v_work_limit,
+                                     p_now);
         v_level := v_done.next_level;
         v_held := v_held || v_done.held;
         v_waits := v_waits || v_done.waits;
@@ -559,12 +636,35 @@ declare
     v_set    wf.agenda_entry[];
     v_closer wf.agenda_entry;
     v_done   record;
+    v_closers       integer;
+    v_activations   integer;
+    v_first_handler text;
+    v_last_handler  text;
+    v_opens_scopes  boolean;
 begin
+    has_closed := false;
+    select count(*) filter (where a.kind in ('F', 'J', 'T')), min(h.handler), max(h.handler),
+           count(*) filter (where a.kind = 'A'),
+           bool_or(a.kind = 'A' and n.has_scope_defaults and n.parent_node_id is not null)
+      into v_closers, v_first_handler, v_last_handler, v_activations, v_opens_scopes
+      from unnest(p_level) a
+      join wf.workflow_node n on n.node_id = a.node_id
+     cross join lateral (
+        select wf.wf_engine_handler(a.kind, n.node_type, n.parent_type) as handler) h;
+    if v_closers = 0 and v_first_handler = v_last_handler and v_activations <= p_work_left then
+        -- Most levels are for one handler, and are as they have to be.
+        v_done := wf.wf_engine_part(v_first_handler, v_opens_scopes, p_level, p_first_new_id,
+                                    p_exclusive, p_now);
+        next_level := wf.wf_engine_apply(v_done.steps, p_now);
+        held := v_done.held;
+        waits := v_done.waits;
+        work_left := p_work_left - v_activations;
+        return;
+    end if;
     next_level := '{}';
     held := '{}';
     waits := '{}';
     work_left := p_work_left;
-    has_closed := false;
     loop
         select a.* into v_closer
           from unnest(v_level) a where a.kind in ('F', 'J', 'T') order by a.ordinal limit 1;
@@ -574,9 +674,8 @@ begin
                             where a.ordinal < v_closer.ordinal order by a.ordinal);
         end if;
         if cardinality(v_set) > 0 then
-            select * into v_done
-              from wf.wf_engine_set(v_set, p_first_new_id, p_exclusive, work_left, p_work_limit,
-                                    p_now);
+            v_done := wf.wf_engine_set(v_set, p_first_new_id, p_exclusive, work_left, p_work_limit,
+                                       p_now);
             next_level := next_level || v_done.next_level;
             held := held || v_done.held;
             waits := waits || v_done.waits;
@@ -598,10 +697,11 @@ begin
     if has_closed then
         -- Several sets made this level; number its entries in the order in which they came to be.
         next_level := array(
-            select row(x.position, x.node_execution_id, x.workflow_instance_id, x.kind)
-                   ::wf.agenda_entry
+            select row(x.position, x.node_execution_id, x.workflow_instance_id, x.kind, x.node_id,
+                       x.parent_execution_id, x.scope_id)::wf.agenda_entry
               from unnest(next_level) with ordinality
-                   x(ordinal, node_execution_id, workflow_instance_id, kind, position)
+                   x(ordinal, node_execution_id, workflow_instance_id, kind, node_id,
+                     parent_execution_id, scope_id, position)
              order by x.position);
     end if;
 end
@@ -626,7 +726,7 @@ begin
           from wf.wf_engine_over_limit(p_set, p_work_left, p_work_limit) w;
         work_left := 0;
     end if;
-    select * into v_done from wf.wf_engine_steps(v_set, p_first_new_id, p_exclusive, p_now);
+    v_done := wf.wf_engine_steps(v_set, p_first_new_id, p_exclusive, p_now);
     next_level := wf.wf_engine_apply(v_done.steps || v_refused, p_now);
     held := v_done.held;
     waits := v_done.waits;

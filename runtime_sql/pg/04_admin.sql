@@ -117,7 +117,8 @@ create or replace function wf.sp_cancel_workflow_instance(
     p_workflow_instance_id bigint, p_reason text default null
 ) returns table (instance_status text)
 language plpgsql security definer set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off
+set enable_bitmapscan = off as $$
 declare
     v_status text := wf.wf_lock_instance(p_workflow_instance_id);
     v_now    timestamptz := wf.wf_now();
@@ -153,7 +154,8 @@ $$;
 create or replace function wf.sp_pause_workflow_instance(p_workflow_instance_id bigint)
 returns table (instance_status text)
 language plpgsql security definer set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off
+set enable_bitmapscan = off as $$
 declare
     v_status text := wf.wf_lock_instance(p_workflow_instance_id);
 begin
@@ -174,7 +176,8 @@ $$;
 create or replace function wf.sp_resume_workflow_instance(p_workflow_instance_id bigint)
 returns table (instance_status text)
 language plpgsql security definer set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off
+set enable_bitmapscan = off as $$
 declare
     v_status text := wf.wf_lock_instance(p_workflow_instance_id);
     v_now    timestamptz := wf.wf_now();
@@ -202,7 +205,8 @@ create or replace function wf.sp_purge_instances(
     p_ended_before timestamptz, p_limit integer default 1000
 ) returns table (purged_count integer)
 language plpgsql security definer set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off
+set enable_bitmapscan = off as $$
 declare
     v_ids bigint[];
 begin

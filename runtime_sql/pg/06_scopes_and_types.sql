@@ -25,8 +25,17 @@ begin
                with ordinality u(place, type_id, value, ordinal)
           join wf.data_type t
             on t.workflow_version_id = p_version_id and t.type_id = u.type_id
-         cross join lateral wf.wf_type_misfit(
-             u.value, t.base_type, t.is_required, t.is_nullable, t.enum_json) m(misfit)
+         cross join lateral (
+            -- A long list mostly fits, and this alone says so.
+            select case when t.enum_json is null
+                         and case jsonb_typeof(u.value)
+                                 when 'string' then t.base_type = 'string'
+                                 when 'number' then t.base_type = 'number'
+                                     or t.base_type = 'int' and scale(u.value::numeric) = 0
+                                 when 'boolean' then t.base_type = 'bool' end
+                        then null
+                        else wf.wf_type_misfit(u.value, t.base_type, t.is_required, t.is_nullable,
+                                               t.enum_json) end) m(misfit)
          where m.misfit is not null
          order by u.ordinal
          limit 1;

@@ -7,28 +7,42 @@
 -- The path of an execution. Views call it with the rights of who reads them.
 create or replace function wf.wf_execution_path(p_execution_id bigint) returns text
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
-declare
-    v_execution_id bigint := p_execution_id;
-    v_row          record;
-    v_path         text;
-    v_iteration    text := '';
 begin
-    loop
-        select e.parent_execution_id, e.iteration_no, n.node_key, n.is_generated, n.is_loop_body
-          into v_row
-          from wf.node_execution e
-          join wf.workflow_node n on n.node_id = e.node_id
-         where e.node_execution_id = v_execution_id;
-        exit when not found;
-        if v_row.is_loop_body then
-            v_iteration := '[' || v_row.iteration_no::text || ']';
-        elsif not v_row.is_generated then
-            v_path := concat_ws('/', v_row.node_key || v_iteration, v_path);
-            v_iteration := '';
-        end if;
-        v_execution_id := v_row.parent_execution_id;
-    end loop;
-    return v_path;
+    return (select p.path from wf.wf_execution_places(array[p_execution_id]) p);
+end
+$$;
+
+-- The paths of executions, and the number of the iteration that each is in: from 1, that of its
+-- nearest loop; 0 outside of loops. All climb at once, one level of the tree after the other.
+create or replace function wf.wf_execution_places(p_execution_ids bigint[])
+returns table (node_execution_id bigint, path text, iteration_no integer)
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+#variable_conflict use_column
+begin
+    return query
+    with recursive climb as (
+        select u.id, u.id as next_id, null::text as path, '' as iteration, 0 as iteration_no
+          from unnest(p_execution_ids) u(id)
+        union all
+        select c.id, e.parent_execution_id,
+               case when e.is_loop_body or e.is_generated then c.path
+                    else concat_ws('/', e.node_key || c.iteration, c.path) end,
+               case when e.is_loop_body then '[' || e.iteration_no::text || ']'
+                    when e.is_generated then c.iteration
+                    else '' end,
+               case when c.iteration_no = 0 and e.is_loop_body then e.iteration_no + 1
+                    else c.iteration_no end
+          from climb c
+         cross join lateral (
+            select x.parent_execution_id, x.iteration_no, n.node_key, n.is_generated,
+                   n.is_loop_body
+              from wf.node_execution x
+              join wf.workflow_node n on n.node_id = x.node_id
+             where x.node_execution_id = c.next_id
+            offset 0) e
+         where c.next_id <> 0
+    )
+    select c.id, c.path, c.iteration_no from climb c where c.next_id = 0;
 end
 $$;
 

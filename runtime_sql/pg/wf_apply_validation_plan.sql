@@ -11,7 +11,8 @@ create or replace function wf.wf_apply_validation_plan(
     p_workflow_instance_id bigint, p_plan_json jsonb
 ) returns table (applied boolean, plan_hash text)
 language plpgsql set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off
+set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
     v_status  text := wf.wf_lock_instance(p_workflow_instance_id);

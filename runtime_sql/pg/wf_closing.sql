@@ -190,10 +190,14 @@ begin
         for v_row in
             select c.node_execution_id, n.finally_node_id, q.phase, q.is_cancelled, u.tells
               from unnest(v_ids, v_tells) u(id, tells)
-              join wf.node_execution c
-                on c.workflow_instance_id = p_workflow_instance_id
-               and c.parent_execution_id = u.id
-               and c.status in ('READY', 'RUNNING')
+             cross join lateral (
+                -- Parent by parent, whatever the planner makes of how many there are.
+                select o.node_execution_id, o.node_id
+                  from wf.node_execution o
+                 where o.workflow_instance_id = p_workflow_instance_id
+                   and o.parent_execution_id = u.id
+                   and o.status in ('READY', 'RUNNING')
+                offset 0) c
               join wf.workflow_node n on n.node_id = c.node_id
               left join wf.pending_end q on q.node_execution_id = c.node_execution_id
              order by c.node_execution_id
@@ -554,6 +558,30 @@ language sql set search_path = pg_catalog, pg_temp as $$
      where i.workflow_instance_id = p_workflow_instance_id
        and e.node_execution_id = p_root_execution_id
 $$;
+-- Ends the instances whose roots have succeeded: those without `output` in one statement.
+create or replace function wf.wf_finish_instances(p_roots wf.agenda_entry[], p_now timestamptz)
+returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    v_plain integer;
+begin
+    update wf.workflow_instance i
+       set status = 'SUCCEEDED', ended_at = p_now, error_code = null, engine_error_code = null,
+           engine_error_message = null, error_execution_id = null
+      from unnest(p_roots) r, wf.workflow_version v
+     where i.workflow_instance_id = r.workflow_instance_id
+       and v.workflow_version_id = i.workflow_version_id and v.outputs_json = '[]';
+    get diagnostics v_plain = row_count;
+    if v_plain < cardinality(p_roots) then
+        perform wf.wf_finish_instance(r.workflow_instance_id, r.node_execution_id, p_now)
+           from unnest(p_roots) r
+           join wf.workflow_instance i on i.workflow_instance_id = r.workflow_instance_id
+           join wf.workflow_version v on v.workflow_version_id = i.workflow_version_id
+          where v.outputs_json <> '[]';
+    end if;
+end
+$$;
+
 -- The root has succeeded: evaluates `output` in the root's scope and ends the instance. A name that
 -- only a `set` would have brought into being, and none has, gives null; any other error fails the
 -- instance at the root (R16).

@@ -129,7 +129,8 @@ begin
             v_seen := v_seen + 1;
             continue when v_row.node_execution_id = any (v_taken)
                 or v_row.action_id = any (v_busy)
-                or wf.wf_is_at_cap(p_worker_id, v_row.action_id, v_row.max_per_worker, v_taken);
+                or v_row.max_per_worker is not null
+                and wf.wf_is_at_cap(p_worker_id, v_row.action_id, v_row.max_per_worker, v_taken);
             if v_row.is_limited and v_row.action_id <> all (v_held) then
                 if wf.wf_hold_throttle(v_row.action_id) then
                     v_held := v_held || v_row.action_id;
@@ -286,7 +287,8 @@ create or replace function wf.sp_release_affinity(
     p_workflow_instance_id bigint, p_affinity_key text
 ) returns table (released_count integer)
 language plpgsql security definer set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off
+set enable_bitmapscan = off as $$
 declare
     v_count integer;
 begin

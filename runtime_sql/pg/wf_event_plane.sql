@@ -147,7 +147,7 @@ begin
         perform wf.wf_fail_completed(p_node_execution_id, v_error.error_code, v_error.error_message);
         v_kind := 'F';
     end if;
-    return row(p_ordinal, p_node_execution_id, v_wait.workflow_instance_id, v_kind)::wf.agenda_entry;
+    return wf.wf_agenda_entry(p_ordinal, p_node_execution_id, v_wait.workflow_instance_id, v_kind);
 end
 $$;
 
@@ -301,7 +301,8 @@ create or replace function wf.sp_signal_wait(
     p_workflow_instance_id bigint default null
 ) returns table (applied_count integer)
 language plpgsql security definer set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off
+set enable_bitmapscan = off as $$
 declare
     v_payload jsonb := coalesce(p_payload_json, '{}');
     v_gates   bigint[];
@@ -453,7 +454,8 @@ create or replace function wf.sp_ingest_event(
     p_correlation_key text default null, p_occurred_at_utc timestamptz default null
 ) returns table (event_id bigint, duplicate boolean, applied_count integer, ignored_count integer)
 language plpgsql security definer set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off
+set enable_bitmapscan = off as $$
 declare
     v_gates bigint[] := '{}';
     v_detail text;

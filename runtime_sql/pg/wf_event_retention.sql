@@ -36,7 +36,8 @@ $$;
 create or replace function wf.sp_purge_events(p_limit integer default 1000)
 returns table (purged_count integer)
 language plpgsql security definer set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off
+set enable_bitmapscan = off as $$
 declare
     v_now timestamptz := wf.wf_now();
     v_ids bigint[];

@@ -12,7 +12,8 @@ create or replace function wf.wf_repo_create_workflow_instance(
     p_tags_json jsonb default null
 ) returns table (workflow_instance_id bigint, workflow_version_id bigint, created boolean)
 language plpgsql security definer set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off
+set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
     v_version  wf.workflow_version;
@@ -97,7 +98,8 @@ $$;
 create or replace function wf.sp_start_workflow_instance(p_workflow_instance_id bigint)
 returns table (instance_status text, next_ready_count integer)
 language plpgsql security definer set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off
+set enable_bitmapscan = off as $$
 declare
     v_now    timestamptz;
     v_status text;
@@ -119,8 +121,8 @@ begin
     if v_status = 'CREATED' then
         v_now := wf.wf_now();
         perform wf.wf_engine_run(
-            array[row(1, wf.wf_open_instance(p_workflow_instance_id, v_now),
-                      p_workflow_instance_id, 'A')::wf.agenda_entry],
+            array[wf.wf_agenda_entry(1, wf.wf_open_instance(p_workflow_instance_id, v_now),
+                                     p_workflow_instance_id, 'A')],
             array[p_workflow_instance_id], v_now);
     end if;
     return query

@@ -14,34 +14,56 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
 $$;
 
 -- ACTION: builds the input and queues the task, with its dispatch columns (wf_dispatch.sql). A failure
--- to build fails the node (S4.1).
+-- to build fails the node (S4.1). Where every binding is one variable the values are read in place;
+-- for the others, and where a variable has no value or what came of it is large, each input is built
+-- by wf_build_input_json_for_action.
 create or replace function wf.wf_action_activate(p_entries wf.agenda_entry[], p_now timestamptz)
-returns setof wf.agenda_step
+returns wf.agenda_step[]
 language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    v_failed wf.agenda_step[];
 begin
-    return query
     with built as materialized (
-        select a.ordinal, a.node_execution_id, a.workflow_instance_id, e.node_id, n.action_id,
+        select a.ordinal, a.node_execution_id, a.workflow_instance_id, n.node_id, n.action_id,
                case when n.priority = 0 and i.priority = 0 then 0
                     else wf.wf_add_priorities(n.priority, i.priority) end as priority,
                coalesce(n.delay_ms, 0) as delay_ms, i.status = 'RUNNING' as is_running,
                n.attributes_json -> 'dispatch' as overrides_json,
                b.value_json, b.error_code, b.error_message
           from unnest(p_entries) a
-          join wf.node_execution e on e.node_execution_id = a.node_execution_id
-          join wf.workflow_node n on n.node_id = e.node_id
-          join wf.workflow_instance i on i.workflow_instance_id = a.workflow_instance_id
-          join wf.wf_build_inputs(array(select x.node_execution_id from unnest(p_entries) x)) b
-            on b.node_execution_id = a.node_execution_id
-    ), ruled as materialized (
-        -- Most actions have no rules of dispatch, and their tasks need no look at them.
-        select b.node_execution_id, d.*
-          from built b
-          join wf.workflow_action k on k.action_id = b.action_id
-         cross join lateral wf.wf_dispatch_of(b.action_id, b.overrides_json, b.value_json) d
-         where b.overrides_json is not null or k.exclusive_worker
-            or num_nonnulls(k.max_per_worker, k.affinity_key_field, k.max_concurrent,
-                            k.rate_per_minute) > 0
+          join wf.workflow_node n on n.node_id = a.node_id
+         cross join lateral (
+            -- By key, whatever the planner thinks: in a young database it would read all instances.
+            select w.priority, w.status
+              from wf.workflow_instance w
+             where w.workflow_instance_id = a.workflow_instance_id
+            offset 0) i
+          left join wf.workflow_input_template t
+            on t.workflow_version_id = n.workflow_version_id and t.node_key = n.node_key
+         cross join lateral (
+            select jsonb_object_agg(b.path[1], v.value_json) as values_json,
+                   bool_and(v.value_json is not null) as are_all_there
+              from wf.workflow_input_binding b
+              left join wf.scope s
+                on s.scope_id = a.scope_id and s.owner_key = b.variable_owner
+              left join wf.scope_variable v
+                on v.scope_id = case when s.scope_id is null
+                                     then wf.wf_find_scope(a.scope_id, b.variable_owner)
+                                     else s.scope_id end
+               and v.name = b.variable_name
+             where b.node_id = n.node_id and n.has_plain_inputs and n.has_input_bindings) v
+         cross join lateral (
+            select n.has_plain_inputs and coalesce(v.are_all_there, true)
+                       and coalesce(pg_column_size(v.values_json), 0) <= 800 as is_built) q
+         cross join lateral (
+            select coalesce(t.template_json || v.values_json, t.template_json, v.values_json, '{}')
+                       as value_json,
+                   null::integer as error_code, null::text as error_message
+             where q.is_built
+            union all
+            select f.value_json, f.error_code, f.error_message
+              from wf.wf_build_input_json_for_action(a.node_execution_id) f
+             where not q.is_built) b
     ), queued as (
         insert into wf.task (node_execution_id, workflow_instance_id, node_id, action_id, priority,
                              available_at, is_claimable, input_json, affinity_key, max_per_worker,
@@ -56,15 +78,23 @@ begin
                     then wf.wf_pinned_worker(b.workflow_instance_id, b.action_id, d.affinity_key)
                end
           from built b
-          left join ruled d on d.node_execution_id = b.node_execution_id
+          join wf.workflow_action k on k.action_id = b.action_id
+          left join lateral (
+            -- Most actions have no rules of dispatch, and their tasks need no look at them. Without the
+            -- offset the condition would be one of the join, and the call made for every row.
+            select r.* from wf.wf_dispatch_of(b.action_id, b.overrides_json, b.value_json) r
+             where b.overrides_json is not null or k.exclusive_worker
+                or num_nonnulls(k.max_per_worker, k.affinity_key_field, k.max_concurrent,
+                                k.rate_per_minute) > 0
+            offset 0) d on true
          where b.error_code is null
-         order by b.ordinal
     )
-    select f.*
+    select array_agg(wf.wf_fail_step(b.ordinal, b.node_execution_id, b.workflow_instance_id,
+                                     b.error_code, b.error_message) order by b.ordinal)
+      into v_failed
       from built b
-     cross join lateral wf.wf_fail_step(b.ordinal, b.node_execution_id, b.workflow_instance_id,
-                                        b.error_code, b.error_message) f
      where b.error_code is not null;
+    return coalesce(v_failed, '{}');
 end
 $$;
 
@@ -72,32 +102,33 @@ $$;
 -- carries, or when its `sleep` is over (wf_timers.sql).
 create or replace function wf.wf_sequence_activate(
     p_entries wf.agenda_entry[], p_now timestamptz
-) returns setof wf.agenda_step
+) returns wf.agenda_step[]
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
+    v_steps wf.agenda_step[];
     v_row   record;
     v_error record;
 begin
     -- The bodies of a wide FOREACH come here all at once.
-    return query
-    select a.ordinal, 0, 'START', a.node_execution_id, a.workflow_instance_id, n.first_child_id, 0,
-           null::jsonb, null::integer, null::integer, null::text, null::bigint
-      from unnest(p_entries) a
-      join wf.node_execution e on e.node_execution_id = a.node_execution_id
-      join wf.workflow_node n on n.node_id = e.node_id
-     where n.first_child_id is not null;
-    for v_row in
-        select a.*, n.node_id, n.has_output_bindings, n.delay_ms,
-               n.attributes_json -> 'fail' as fail_json
+    v_steps := array(
+        select row(a.ordinal, 0, 'START', a.node_execution_id, a.workflow_instance_id,
+                   n.first_child_id, 0, null, null, null, null, null)::wf.agenda_step
           from unnest(p_entries) a
-          join wf.node_execution e on e.node_execution_id = a.node_execution_id
-          join wf.workflow_node n on n.node_id = e.node_id
+          join wf.workflow_node n on n.node_id = a.node_id
+         where n.first_child_id is not null);
+    if cardinality(v_steps) = cardinality(p_entries) then
+        return v_steps;
+    end if;
+    for v_row in
+        select a.*, n.has_output_bindings, n.delay_ms, n.attributes_json -> 'fail' as fail_json
+          from unnest(p_entries) a
+          join wf.workflow_node n on n.node_id = a.node_id
          where n.first_child_id is null
          order by a.ordinal
     loop
         if v_row.fail_json is not null then
-            return next wf.wf_fail_statement(v_row.ordinal, v_row.node_execution_id,
-                                             v_row.workflow_instance_id, v_row.fail_json);
+            v_steps := v_steps || wf.wf_fail_statement(
+                v_row.ordinal, v_row.node_execution_id, v_row.workflow_instance_id, v_row.fail_json);
             continue;
         end if;
         if v_row.delay_ms > 0 then
@@ -110,14 +141,15 @@ begin
             select * into v_error
               from wf.wf_apply_output_bindings(v_row.node_execution_id, null, null, null);
             if v_error.error_code is not null then
-                return next wf.wf_fail_step(v_row.ordinal, v_row.node_execution_id,
+                v_steps := v_steps || wf.wf_fail_step(v_row.ordinal, v_row.node_execution_id,
                     v_row.workflow_instance_id, v_error.error_code, v_error.error_message);
                 continue;
             end if;
         end if;
-        return next wf.wf_succeed_step(v_row.ordinal, v_row.node_execution_id,
-                                           v_row.workflow_instance_id);
+        v_steps := v_steps || wf.wf_succeed_step(v_row.ordinal, v_row.node_execution_id,
+                                                 v_row.workflow_instance_id);
     end loop;
+    return v_steps;
 end
 $$;
 
@@ -168,16 +200,14 @@ begin
     select a.ordinal, c.child_order, 'START', a.node_execution_id, a.workflow_instance_id,
            c.node_id, 0, null::jsonb, null::integer, null::integer, null::text, null::bigint
       from unnest(p_entries) a
-      join wf.node_execution e on e.node_execution_id = a.node_execution_id
-      join wf.workflow_node n on n.node_id = e.node_id
+      join wf.workflow_node n on n.node_id = a.node_id
       join wf.workflow_node c on c.parent_node_id = n.node_id
      where c.child_order < coalesce(n.branch_limit, n.child_count)
     union all
     select a.ordinal, 0, 'SUCCEED', a.node_execution_id, a.workflow_instance_id,
            null, null, null, 0, null, null, null
       from unnest(p_entries) a
-      join wf.node_execution e on e.node_execution_id = a.node_execution_id
-      join wf.workflow_node n on n.node_id = e.node_id
+      join wf.workflow_node n on n.node_id = a.node_id
      where n.child_count = 0;
 end
 $$;
@@ -192,8 +222,7 @@ begin
     for v_row in
         select a.*, c.is_true, c.error_code, c.error_message, b.node_id as branch_node_id
           from unnest(p_entries) a
-          join wf.node_execution e on e.node_execution_id = a.node_execution_id
-          join wf.workflow_node n on n.node_id = e.node_id
+          join wf.workflow_node n on n.node_id = a.node_id
          cross join lateral wf.wf_eval_condition(n.attributes_json -> 'condition',
                                                  a.node_execution_id) c
           left join wf.workflow_node b
@@ -230,8 +259,7 @@ begin
         select a.*, n.node_id, n.workflow_version_id, n.node_key,
                s.value_json, s.error_code, s.error_message
           from unnest(p_entries) a
-          join wf.node_execution e on e.node_execution_id = a.node_execution_id
-          join wf.workflow_node n on n.node_id = e.node_id
+          join wf.workflow_node n on n.node_id = a.node_id
          cross join lateral wf.wf_eval_expression(n.attributes_json -> 'subject',
                                                   a.node_execution_id) s
          order by a.ordinal
@@ -287,8 +315,7 @@ begin
     for v_row in
         select a.*, n.first_child_id, c.value_json, c.error_code, c.error_message
           from unnest(p_entries) a
-          join wf.node_execution e on e.node_execution_id = a.node_execution_id
-          join wf.workflow_node n on n.node_id = e.node_id
+          join wf.workflow_node n on n.node_id = a.node_id
          cross join lateral wf.wf_eval_expression(n.attributes_json -> 'count',
                                                   a.node_execution_id) c
          order by a.ordinal
@@ -374,14 +401,13 @@ declare
     v_done  wf.agenda_entry[];
 begin
     select array_agg(row(s.ordinal, 0, case when n.next_node_id is null then 'SUCCEED' else 'START' end,
-                         e.parent_execution_id, s.workflow_instance_id, n.next_node_id, 0, null,
+                         s.parent_execution_id, s.workflow_instance_id, n.next_node_id, 0, null,
                          case when n.next_node_id is null then 0 end, null, null, null
                         )::wf.agenda_step) filter (where c.is_plain),
            array_agg(s::wf.agenda_entry order by s.ordinal) filter (where not c.is_plain)
       into v_steps, v_done
       from unnest(p_entries) s
-      join wf.node_execution e on e.node_execution_id = s.node_execution_id
-      join wf.workflow_node n on n.node_id = e.node_id
+      join wf.workflow_node n on n.node_id = s.node_id
       join wf.workflow_node p on p.node_id = n.parent_node_id
      cross join lateral (select n.edge_kind = 'SEQUENCE'
         and (n.next_node_id is not null or p.finally_node_id is null) as is_plain) c;
@@ -389,8 +415,7 @@ begin
         v_steps := v_steps || array(
             select d
               from unnest(v_done) s
-              join wf.node_execution e on e.node_execution_id = s.node_execution_id
-              join wf.workflow_node n on n.node_id = e.node_id
+              join wf.workflow_node n on n.node_id = s.node_id
              cross join lateral wf.wf_sequence_done(s.ordinal, s.node_execution_id,
                                                     n.edge_kind, p_now) d
              order by s.ordinal);
@@ -405,9 +430,8 @@ returns wf.agenda_step[]
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 begin
     return array(
-        select wf.wf_succeed_step(s.ordinal, e.parent_execution_id, s.workflow_instance_id)
-          from unnest(p_entries) s
-          join wf.node_execution e on e.node_execution_id = s.node_execution_id);
+        select wf.wf_succeed_step(s.ordinal, s.parent_execution_id, s.workflow_instance_id)
+          from unnest(p_entries) s);
 end
 $$;
 
@@ -421,8 +445,7 @@ declare
 begin
     if not exists (select 1
                      from unnest(p_entries) s
-                     join wf.node_execution e on e.node_execution_id = s.node_execution_id
-                     join wf.workflow_node n on n.node_id = e.node_id
+                     join wf.workflow_node n on n.node_id = s.node_id
                      join wf.workflow_node p on p.node_id = n.parent_node_id
                     where p.attributes_json ? 'keep') then
         return;
@@ -494,9 +517,8 @@ returns wf.agenda_step[]
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 begin
     return array(
-        select wf.wf_succeed_step(s.ordinal, e.parent_execution_id, s.workflow_instance_id, 1)
-          from unnest(p_entries) s
-          join wf.node_execution e on e.node_execution_id = s.node_execution_id);
+        select wf.wf_succeed_step(s.ordinal, s.parent_execution_id, s.workflow_instance_id, 1)
+          from unnest(p_entries) s);
 end
 $$;
 
@@ -512,11 +534,10 @@ declare
     v_steps wf.agenda_step[] := '{}';
 begin
     for v_join in
-        select e.parent_execution_id, array_agg(a::wf.agenda_entry order by a.ordinal) as entries,
+        select a.parent_execution_id, array_agg(a::wf.agenda_entry order by a.ordinal) as entries,
                count(*)::integer - 1 as earlier_count
           from unnest(p_entries) a
-          join wf.node_execution e on e.node_execution_id = a.node_execution_id
-         group by e.parent_execution_id
+         group by a.parent_execution_id
          order by min(a.ordinal)
     loop
         if v_join.earlier_count > 0 then
@@ -533,7 +554,8 @@ begin
         v_steps := v_steps || array(
             select s
               from unnest(v_join.entries) with ordinality
-                   a(ordinal, node_execution_id, workflow_instance_id, kind, position)
+                   a(ordinal, node_execution_id, workflow_instance_id, kind, node_id,
+                     parent_execution_id, scope_id, position)
              cross join lateral wf.wf_join_ended(a.ordinal, a.node_execution_id, true, p_now) s
              order by a.position, s.seq);
     end loop;

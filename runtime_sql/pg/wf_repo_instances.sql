@@ -11,7 +11,8 @@
 create or replace function wf.wf_repo_set_instance_status(p_workflow_instance_id bigint, p_status text)
 returns table (workflow_instance_id bigint, instance_status text, changed boolean)
 language plpgsql security definer set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off
+set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
     v_status text := wf.wf_lock_instance(p_workflow_instance_id);
@@ -77,7 +78,8 @@ create or replace function wf.wf_repo_insert_node_execution(
     p_iteration_no integer default 0
 ) returns table (node_execution_id bigint, node_status text, created boolean)
 language plpgsql security definer set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off
+set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
     v_status  text := wf.wf_lock_instance(p_workflow_instance_id);
@@ -208,7 +210,8 @@ create or replace function wf.wf_repo_update_node_execution_status(
     p_output_json jsonb default null, p_message text default null
 ) returns table (node_execution_id bigint, node_status text, instance_status text, changed boolean)
 language plpgsql security definer set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off
+set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
     v_instance_id bigint := wf.wf_lock_open_execution(p_node_execution_id);
@@ -271,8 +274,8 @@ begin
      where e.node_execution_id = p_node_execution_id and n.node_id = e.node_id
     returning case when p_result_code < 0 then 'F' when n.success_may_close then 'J' else 'S' end
       into v_kind;
-    perform wf.wf_engine_run(wf.wf_complete_items(array[row(
-        1, p_node_execution_id, v_task.workflow_instance_id, v_kind)::wf.agenda_entry]),
+    perform wf.wf_engine_run(wf.wf_complete_items(array[wf.wf_agenda_entry(
+        1, p_node_execution_id, v_task.workflow_instance_id, v_kind)]),
         array[v_task.workflow_instance_id], p_now);
 end
 $$;

@@ -206,7 +206,8 @@ $$;
 create or replace function wf.sp_retry_failed_node(p_workflow_instance_id bigint)
 returns table (instance_status text, retried_count integer)
 language plpgsql security definer set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off
+set enable_bitmapscan = off as $$
 declare
     v_status   text := wf.wf_lock_instance(p_workflow_instance_id);
     v_now      timestamptz := wf.wf_now();
@@ -292,8 +293,8 @@ begin
        and (n.node_type <> 'WAIT_EVENT' or e.node_execution_id = any (v_fresh));
     v_kicked := wf.wf_retry_recount(p_workflow_instance_id, v_joins);
     return array(
-        select row(row_number() over (order by q.id), q.id, p_workflow_instance_id, q.kind)
-               ::wf.agenda_entry
+        select wf.wf_agenda_entry((row_number() over (order by q.id))::integer, q.id,
+                                  p_workflow_instance_id, q.kind)
           from (select u.id, 'A' as kind from unnest(v_fresh) u(id)
                 union all
                 select k.id, case when n.success_may_close then 'J' else 'S' end

@@ -61,10 +61,12 @@ begin
                 v_row.ordinal, v_row.node_execution_id, v_row.value_json, v_width, p_now) s;
             continue;
         end if;
-        insert into wf.foreach_item (node_execution_id, iteration_no, item_json)
-        select v_row.node_execution_id, i.position - 1, i.value
-          from jsonb_array_elements(v_row.value_json) with ordinality i(value, position)
-         where i.position > v_width;
+        if v_width < v_total then
+            insert into wf.foreach_item (node_execution_id, iteration_no, item_json)
+            select v_row.node_execution_id, i.position - 1, i.value
+              from jsonb_array_elements(v_row.value_json) with ordinality i(value, position)
+             where i.position > v_width;
+        end if;
         return query
         select v_row.ordinal, (i.position - 1)::integer, 'START', v_row.node_execution_id,
                v_row.workflow_instance_id, v_row.first_child_id, (i.position - 1)::integer, i.value,

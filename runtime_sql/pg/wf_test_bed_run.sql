@@ -17,7 +17,8 @@ create or replace function wf.sp_test_bed_run_workflow(
 ) returns table (test_bed_run_id bigint, workflow_instance_id bigint, instance_status text,
                  task_count integer, output_json jsonb, mismatch text)
 language plpgsql set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off
+set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
     v_running bigint;

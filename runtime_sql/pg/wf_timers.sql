@@ -63,9 +63,10 @@ begin
         update wf.node_execution e set status = 'SUCCEEDED', result_code = 0, ended_at = p_now
          where e.node_execution_id = p_node_execution_id;
     end if;
-    return array[row(1, p_node_execution_id, p_workflow_instance_id,
-                     case when not v_node.is_sleep then 'T'
-                          when v_node.success_may_close then 'J' else 'S' end)::wf.agenda_entry];
+    return array[wf.wf_agenda_entry(
+        1, p_node_execution_id, p_workflow_instance_id,
+        case when not v_node.is_sleep then 'T'
+             when v_node.success_may_close then 'J' else 'S' end)];
 end
 $$;
 
@@ -114,7 +115,7 @@ begin
            last_token = p_task.lease_token, started_at = p_task.claimed_at, ended_at = p_now
      where e.node_execution_id = p_task.node_execution_id;
     perform wf.wf_engine_run(
-        array[row(1, p_task.node_execution_id, p_task.workflow_instance_id, 'F')::wf.agenda_entry],
+        array[wf.wf_agenda_entry(1, p_task.node_execution_id, p_task.workflow_instance_id, 'F')],
         array[p_task.workflow_instance_id], p_now);
 end
 $$;
@@ -189,7 +190,8 @@ $$;
 create or replace function wf.sp_tick()
 returns table (reclaimed_count integer, timer_count integer, released_count integer)
 language plpgsql security definer set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off
+set enable_bitmapscan = off as $$
 declare
     v_now timestamptz := wf.wf_now();
 begin

@@ -21,29 +21,6 @@ begin
 end
 $$;
 
--- The number of the iteration a task runs in, from 1: that of its nearest loop; 0 outside loops.
-create or replace function wf.wf_iteration_no(p_node_execution_id bigint) returns integer
-language plpgsql stable set search_path = pg_catalog, pg_temp as $$
-declare
-    v_row record;
-    v_id  bigint := p_node_execution_id;
-begin
-    loop
-        select e.parent_execution_id, e.iteration_no, n.is_loop_body into v_row
-          from wf.node_execution e
-          join wf.workflow_node n on n.node_id = e.node_id
-         where e.node_execution_id = v_id;
-        if not found then
-            return 0;
-        end if;
-        if v_row.is_loop_body then
-            return v_row.iteration_no + 1;
-        end if;
-        v_id := v_row.parent_execution_id;
-    end loop;
-end
-$$;
-
 -- Takes up to p_max_tasks tasks that this worker may do, best first (wf_dispatch.sql has the rules).
 -- p_capability narrows to one of the worker's capabilities; null means all of them.
 -- Locks: the worker's row (claims of one worker queue, of different workers never do), then throttles
@@ -59,7 +36,8 @@ create or replace function wf.sp_worker_request_tasks(
     deadline_utc timestamptz, path text
 )
 language plpgsql security definer set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off
+set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
     v_now   timestamptz;
@@ -76,9 +54,16 @@ begin
     v_now := wf.wf_now();
     -- Timers first: a time-out that is due wins over the loss of the lease (R21), and what they set
     -- going may wait for an event's route, which nobody may do who holds task rows.
-    perform wf.wf_run_timers(100, v_now);
-    perform wf.wf_reclaim_expired_leases(100);
-    perform wf.wf_release_due_tasks(100, v_now);
+    -- Mostly nothing is due, and one look says so.
+    if exists (select 1 from wf.timer t where t.due_at <= v_now)
+       or exists (select 1 from wf.task t where t.deadline_at <= v_now)
+       or exists (select 1 from wf.task t where t.worker_id is not null and t.lease_until < v_now)
+       or exists (select 1 from wf.task t where not t.is_claimable and t.available_at <= v_now)
+    then
+        perform wf.wf_run_timers(100, v_now);
+        perform wf.wf_reclaim_expired_leases(100);
+        perform wf.wf_release_due_tasks(100, v_now);
+    end if;
     select w.desired_state into v_state from wf.worker w where w.worker_id = p_worker_id for update;
     insert into wf.worker_presence (worker_id, last_seen_at) values (p_worker_id, v_now)
         on conflict (worker_id) do update set last_seen_at = excluded.last_seen_at;
@@ -94,19 +79,20 @@ begin
                          coalesce(n.lease_ms / 1000.0, p_max_lease_seconds))),
                lease_token = t.lease_token + 1, delivery_count = t.delivery_count + 1,
                deadline_at = v_now + n.timeout_ms * interval '1 millisecond'
-          from unnest(v_taken) k(node_execution_id)
-          join wf.task o on o.node_execution_id = k.node_execution_id
-          join wf.workflow_node n on n.node_id = o.node_id
-         where t.node_execution_id = k.node_execution_id
-        returning t.*, n.node_key, n.action_name
+          from unnest(v_taken) k(node_execution_id), wf.workflow_node n
+         where t.node_execution_id = k.node_execution_id and n.node_id = t.node_id
+        returning t.node_execution_id, t.workflow_instance_id, t.action_id, t.attempt_no,
+                  t.input_json, t.lease_token, t.lease_until, t.deadline_at, n.node_key,
+                  n.action_name
     )
     select l.node_execution_id, l.workflow_instance_id, l.node_key, l.action_name, a.capability,
-           l.attempt_no, l.input_json, wf.wf_iteration_no(l.node_execution_id),
+           l.attempt_no, l.input_json, p.iteration_no,
            v_state, case v_state when 'DRAINING' then 'DRAIN' when 'STOPPING' then 'STOP'
                                  else 'NONE' end,
-           l.lease_token, l.lease_until, l.deadline_at, wf.wf_execution_path(l.node_execution_id)
+           l.lease_token, l.lease_until, l.deadline_at, p.path
       from leased l
       join wf.workflow_action a on a.action_id = l.action_id
+      left join wf.wf_execution_places(v_taken) p on p.node_execution_id = l.node_execution_id
      order by array_position(v_taken, l.node_execution_id);
 end
 $$;
@@ -122,7 +108,8 @@ create or replace function wf.sp_worker_request_task(
     deadline_utc timestamptz, path text
 )
 language plpgsql security definer set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off
+set enable_bitmapscan = off as $$
 #variable_conflict use_column
 begin
     return query select * from wf.sp_worker_request_tasks(p_worker_id, p_worker_token, p_capability,
@@ -246,6 +233,7 @@ declare
     v_keys  bigint[];
     v_level wf.agenda_entry[];
     v_mark  bigint;
+    v_sets  boolean;
 begin
     perform wf.wf_take_gates(p_instances, p_exclusive);
     v_now := wf.wf_now();
@@ -261,9 +249,13 @@ begin
         delete from wf.task t
          using unnest(p_items) i
          where t.node_execution_id = i.node_execution_id
-           and t.worker_id = p_worker_id
+           -- Found by key, not by worker: that index holds all that this worker took since the last
+           -- vacuum.
+           and coalesce(t.worker_id, '') = p_worker_id
            and t.lease_token = coalesce(i.lease_token, t.lease_token)
-        returning t.*, i.position, i.result_code, i.message, i.output_json
+        returning t.node_execution_id, t.node_id, t.input_json, t.worker_id, t.attempt_no,
+                  t.delivery_count, t.lease_token, t.claimed_at, t.affinity_key,
+                  i.position, i.result_code, i.message, i.output_json
     ), ended as (
         update wf.node_execution e
            set status = case when g.result_code >= 0 then 'SUCCEEDED' else 'FAILED' end,
@@ -279,23 +271,45 @@ begin
           from gone g
           join wf.workflow_node n on n.node_id = g.node_id
          where e.node_execution_id = g.node_execution_id
-        returning g.position, e.node_execution_id, e.workflow_instance_id,
+        returning g.position, e.node_execution_id, e.workflow_instance_id, e.node_id,
+                  e.parent_execution_id, e.scope_id,
                   case when g.result_code < 0 then 'F'
                        when n.success_may_close then 'J' else 'S' end as kind,
-                  g.affinity_key
+                  g.affinity_key, n.has_output_bindings
     )
-    select coalesce(array_agg(row(x.position, x.node_execution_id, x.workflow_instance_id, x.kind)
+    select coalesce(array_agg(row(x.position, x.node_execution_id, x.workflow_instance_id, x.kind,
+                                  x.node_id, x.parent_execution_id, x.scope_id)
                               ::wf.agenda_entry order by x.position), '{}'),
            coalesce(array_agg(x.position), '{}'),
            coalesce(array_agg(x.node_execution_id) filter (
-               where x.affinity_key is not null and x.kind <> 'F'), '{}')
-      into v_level, v_done, v_keys
+               where x.affinity_key is not null and x.kind <> 'F'), '{}'),
+           coalesce(bool_or(x.has_output_bindings), false)
+      into v_level, v_done, v_keys, v_sets
       from ended x;
-    v_level := wf.wf_complete_items(v_level);
+    if v_sets then
+        v_level := wf.wf_complete_items(v_level);
+    end if;
     if cardinality(v_level) > 0 then
-        select q.last_value into v_mark from wf.node_execution_id_seq q;
-        perform wf.wf_remember_workers(v_keys);
+        v_mark := nextval('wf.node_execution_id_seq');
+        if cardinality(v_keys) > 0 then
+            perform wf.wf_remember_workers(v_keys);
+        end if;
         perform wf.wf_engine_run(v_level, p_exclusive, v_now);
+    end if;
+    if cardinality(v_done) = cardinality(p_items) then
+        return query
+        with made as materialized (
+            select t.workflow_instance_id
+              from wf.task t
+             where t.node_execution_id > v_mark and t.worker_id is null and t.available_at = v_now
+        )
+        select l.ordinal, true, i.status,
+               (select count(*)::integer from made m
+                 where m.workflow_instance_id = i.workflow_instance_id), 'OK'
+          from unnest(v_level) l
+          join wf.workflow_instance i on i.workflow_instance_id = l.workflow_instance_id
+         order by l.ordinal;
+        return;
     end if;
     return query
     with made as materialized (
@@ -357,7 +371,8 @@ begin
     for v_row in
         select l.position, l.node_execution_id, e.output_json, e.result_code
           from unnest(p_level) with ordinality
-               l(ordinal, node_execution_id, workflow_instance_id, kind, position)
+               l(ordinal, node_execution_id, workflow_instance_id, kind, node_id,
+                 parent_execution_id, scope_id, position)
           join wf.node_execution e on e.node_execution_id = l.node_execution_id
           join wf.workflow_node n on n.node_id = e.node_id
          where l.kind in ('S', 'J') and n.has_output_bindings
@@ -429,20 +444,28 @@ language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 declare
     v_item wf.submit_item;
 begin
-    foreach v_item in array p_items loop
-        if v_item.result_code is null then
-            perform wf.wf_raise(20004, 'result_code must be a number');
-        end if;
-        if pg_column_size(v_item.output_json) > 16777216 then
-            perform wf.wf_raise(20005, 'the output has more than 16 MB');
-        end if;
-        if v_item.node_execution_id is null or not exists (
-            select 1 from wf.node_execution e
-             where e.node_execution_id = v_item.node_execution_id) then
-            perform wf.wf_raise(20002, format('there is no node execution %s',
-                                              v_item.node_execution_id));
-        end if;
-    end loop;
+    select i.* into v_item
+      from unnest(p_items) i
+      -- By key: without the offset the planner may read all executions once instead.
+      left join lateral (
+        select e.node_execution_id
+          from wf.node_execution e
+         where e.node_execution_id = i.node_execution_id
+        offset 0) e on true
+     where i.result_code is null or pg_column_size(i.output_json) > 16777216
+        or e.node_execution_id is null
+     order by i.position
+     limit 1;
+    if not found then
+        return;
+    end if;
+    if v_item.result_code is null then
+        perform wf.wf_raise(20004, 'result_code must be a number');
+    end if;
+    if pg_column_size(v_item.output_json) > 16777216 then
+        perform wf.wf_raise(20005, 'the output has more than 16 MB');
+    end if;
+    perform wf.wf_raise(20002, format('there is no node execution %s', v_item.node_execution_id));
 end
 $$;
 
@@ -455,7 +478,8 @@ create or replace function wf.sp_worker_submit_result(
     p_message text default null
 ) returns table (accepted boolean, instance_status text, next_ready_count integer, reason text)
 language plpgsql security definer set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off
+set enable_bitmapscan = off as $$
 declare
     v_items wf.submit_item[] := array[row(1, p_node_execution_id, p_lease_token, p_result_code,
                                           p_message, p_output_json)::wf.submit_item];
@@ -469,8 +493,9 @@ end
 $$;
 
 -- Whether a value has the shape of one result of a batch submit, its numbers within their columns.
+-- Without a search_path of its own it becomes a part of the statement that calls it.
 create or replace function wf.wf_is_result(p_value jsonb) returns boolean
-language sql immutable set search_path = pg_catalog, pg_temp as $$
+language sql immutable as $$
     select coalesce(
         jsonb_typeof(p_value) = 'object'
         and p_value ->> 'node_execution_id' ~ '^-?[0-9]{1,18}$'
@@ -486,7 +511,8 @@ create or replace function wf.sp_worker_submit_results(
 ) returns table (node_execution_id bigint, accepted boolean, instance_status text,
                  next_ready_count integer, reason text)
 language plpgsql security definer set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off
+set enable_bitmapscan = off as $$
 #variable_conflict use_column
 declare
     v_items wf.submit_item[];
@@ -526,7 +552,8 @@ create or replace function wf.sp_worker_fail_task(
     p_error_message text, p_lease_token bigint default null
 ) returns table (accepted boolean, instance_status text, next_ready_count integer, reason text)
 language sql security definer set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off
+set enable_bitmapscan = off as $$
     select s.accepted, s.instance_status, s.next_ready_count, s.reason
       from wf.sp_worker_submit_result(p_node_execution_id, p_worker_id, p_worker_token,
                case when p_error_code < 0 then p_error_code else -1 end, null, p_lease_token,
@@ -540,7 +567,8 @@ create or replace function wf.sp_worker_heartbeat(
     p_extend_seconds integer default 300, p_lease_token bigint default null
 ) returns table (rows_updated integer, desired_state text, command text)
 language plpgsql security definer set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off
+set enable_bitmapscan = off as $$
 declare
     v_now  timestamptz;
     v_rows integer;
@@ -572,7 +600,8 @@ create or replace function wf.sp_worker_release_task(
     p_lease_token bigint default null
 ) returns table (rows_updated integer)
 language plpgsql security definer set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan set enable_seqscan = off as $$
+set plan_cache_mode = force_generic_plan set enable_seqscan = off
+set enable_bitmapscan = off as $$
 declare
     v_rows integer;
 begin

@@ -115,7 +115,7 @@ VARIANTS = (
     Variant(
         "hold-back",
         "wf_engine_hold_back",
-        "e.parent_execution_id < p_first_new_id",
+        "a.parent_execution_id < p_first_new_id",
         "false",
         (test_concurrency.test_a_batch_holds_no_lower_counter_while_a_higher_one_may_follow,),
         ("inner",),

@@ -400,8 +400,8 @@ def held(
             (execution, instance, parent, join_parent),
         )
     return ", ".join(
-        f"row({n}, {child}, {instance}, 'C')::wf.agenda_entry"
-        for n, (child, instance, _counter) in enumerate(children)
+        f"row({n}, {child}, {instance}, 'C', 1, {counter}, 1)::wf.agenda_entry"
+        for n, (child, instance, counter) in enumerate(children)
     )
 
 

@@ -662,5 +662,5 @@ def test_every_call_that_runs_the_engine_is_planned_alike(pg_url: str) -> None:
             " and p.prosrc ~ 'wf_engine_|wf_submit|wf_apply_due|wf_run_timers|wf_reclaim'"
         ).fetchall()
     assert {name for name, _ in rows} >= {"sp_tick", "sp_worker_submit_result"}
-    wanted = {"plan_cache_mode=force_generic_plan", "enable_seqscan=off"}
+    wanted = {"plan_cache_mode=force_generic_plan", "enable_seqscan=off", "enable_bitmapscan=off"}
     assert [name for name, settings in rows if not wanted <= set(settings)] == []

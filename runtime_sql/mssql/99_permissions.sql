@@ -67,7 +67,7 @@ GO
 grant execute on wf.wf_repo_try_latest_task_result_code to wf_operator, wf_reader;
 grant execute on wf.wf_trace_instance to wf_operator, wf_reader;
 grant execute on wf.wf_repo_get_instance_extension to wf_operator, wf_reader;
-grant execute on wf.wf_now to wf_operator, wf_reader;
+grant execute on wf.wf_now to wf_gateway, wf_operator, wf_reader;
 grant execute on wf.wf_mask_sensitive to wf_operator, wf_reader;
 grant execute on wf.sp_set_worker_state to wf_operator;
 grant execute on wf.sp_cancel_workflow_instance to wf_operator;

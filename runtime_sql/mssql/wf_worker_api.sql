@@ -154,7 +154,8 @@ end;
 GO
 
 -- Claims up to @max_tasks tasks; one row for each. @capability narrows to one of the worker's
--- capabilities; null means all of them. Locks and errors: wf_claim.
+-- capabilities; null means all of them. A worker that is to end gets one row without a task, which
+-- brings the command (R28). Locks and errors: wf_claim.
 create or alter procedure wf.sp_worker_request_tasks
     @worker_id nvarchar(4000),
     @worker_token nvarchar(4000),
@@ -181,7 +182,9 @@ begin
            c.attempt_no, c.input_json, c.iteration_no, @v_desired_state as desired_state,
            wf.wf_worker_command(@v_desired_state) as command, c.lease_token, c.lease_until_utc,
            c.deadline_utc, c.path
-      from #claimed as c
+      from (select 1 as one) as o
+      left join #claimed as c on c.position > 0
+     where c.position > 0 or @v_desired_state <> N'ACTIVE'
      order by c.position;
 end;
 GO

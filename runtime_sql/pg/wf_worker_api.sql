@@ -21,8 +21,16 @@ begin
 end
 $$;
 
+-- What a worker in this state is told with its claims (R28).
+create or replace function wf.wf_worker_command(p_desired_state text) returns text
+language sql immutable set search_path = pg_catalog, pg_temp as $$
+    select case p_desired_state when 'DRAINING' then 'DRAIN' when 'STOPPING' then 'STOP'
+                                else 'NONE' end
+$$;
+
 -- Takes up to p_max_tasks tasks that this worker may do, best first (wf_dispatch.sql has the rules).
--- p_capability narrows to one of the worker's capabilities; null means all of them.
+-- p_capability narrows to one of the worker's capabilities; null means all of them. A worker that is to
+-- end gets one row without a task, which brings the command (R28).
 -- Locks: the worker's row (claims of one worker queue, of different workers never do), then throttles
 -- of limited actions and task rows with SKIP LOCKED. Never a gate.
 -- Errors: 20001; 20004 p_max_tasks or p_max_lease_seconds out of range.
@@ -67,9 +75,14 @@ begin
     select w.desired_state into v_state from wf.worker w where w.worker_id = p_worker_id for update;
     insert into wf.worker_presence (worker_id, last_seen_at) values (p_worker_id, v_now)
         on conflict (worker_id) do update set last_seen_at = excluded.last_seen_at;
-    if v_state = 'ACTIVE' then
-        v_taken := wf.wf_claim_lock(p_worker_id, p_capability, p_max_tasks, v_now);
+    if v_state <> 'ACTIVE' then
+        return query
+        select null::bigint, null::bigint, null::text, null::text, null::text, null::integer,
+               null::jsonb, null::integer, v_state, wf.wf_worker_command(v_state),
+               null::bigint, null::timestamptz, null::timestamptz, null::text;
+        return;
     end if;
+    v_taken := wf.wf_claim_lock(p_worker_id, p_capability, p_max_tasks, v_now);
     return query
     with leased as (
         update wf.task t
@@ -87,8 +100,7 @@ begin
     )
     select l.node_execution_id, l.workflow_instance_id, l.node_key, l.action_name, a.capability,
            l.attempt_no, l.input_json, p.iteration_no,
-           v_state, case v_state when 'DRAINING' then 'DRAIN' when 'STOPPING' then 'STOP'
-                                 else 'NONE' end,
+           v_state, wf.wf_worker_command(v_state),
            l.lease_token, l.lease_until, l.deadline_at, p.path
       from leased l
       join wf.workflow_action a on a.action_id = l.action_id
@@ -117,9 +129,7 @@ begin
     if not found then
         return query
         select null::bigint, null::bigint, null::text, null::text, null::text, null::integer,
-               null::jsonb, null::integer, w.desired_state,
-               case w.desired_state when 'DRAINING' then 'DRAIN' when 'STOPPING' then 'STOP'
-                                    else 'NONE' end,
+               null::jsonb, null::integer, w.desired_state, wf.wf_worker_command(w.desired_state),
                null::bigint, null::timestamptz, null::timestamptz, null::text
           from wf.worker w
          where w.worker_id = p_worker_id;

@@ -189,7 +189,7 @@ def claim(self: Worker) -> None:
         self.random.choice((1, 30)),
         self.random.choice((1, 2, 10)),
     )
-    self.tasks += [(row[0], row[1]) for row in rows]
+    self.tasks += [(row[0], row[1]) for row in rows if row[0] is not None]
 
 
 def take(self: Worker) -> tuple[int, int] | None:

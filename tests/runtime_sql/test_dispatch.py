@@ -52,7 +52,8 @@ def take(
 ) -> list[dict[str, Any]]:
     with connection.cursor(row_factory=psycopg.rows.dict_row) as cursor:
         return cursor.execute(
-            "select * from wf.sp_worker_request_tasks(%s, %s, null, 300, %s)",
+            "select * from wf.sp_worker_request_tasks(%s, %s, null, 300, %s)"
+            " where node_execution_id is not null",
             (worker, drive.TOKEN, at_most),
         ).fetchall()
 

@@ -52,7 +52,8 @@ def begin(connection: psycopg.Connection[Any], folder: Path, text: str = FLAT) -
 
 def take(connection: psycopg.Connection[Any], name: str, at_most: int = 1) -> list[Any]:
     return connection.execute(
-        "select node_key from wf.sp_worker_request_tasks(%s, %s, null, 300, %s)",
+        "select node_key from wf.sp_worker_request_tasks(%s, %s, null, 300, %s)"
+        " where node_key is not null",
         (name, drive.TOKEN, at_most),
     ).fetchall()
 
@@ -280,7 +281,8 @@ def claimable_alone(connection: psycopg.Connection[Any], execution: int) -> bool
                 "update wf.task set priority = 1000000 where node_execution_id = %s", (execution,)
             )
             rows = connection.execute(
-                "select node_execution_id from wf.sp_worker_request_tasks(%s, %s)",
+                "select node_execution_id from wf.sp_worker_request_tasks(%s, %s)"
+                " where node_execution_id is not null",
                 (name, drive.TOKEN),
             ).fetchall()
         if rows == [(execution,)]:

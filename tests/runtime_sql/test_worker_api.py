@@ -206,6 +206,21 @@ def test_a_draining_worker_gets_no_task_and_is_told(
     assert row == (None, "DRAINING", "DRAIN")
 
 
+@pytest.mark.parametrize(("state", "command"), [("DRAINING", "DRAIN"), ("STOPPING", "STOP")])
+def test_a_worker_that_asks_for_many_is_told_to_end_by_a_row_without_a_task(
+    connection: psycopg.Connection[Any], started: int, state: str, command: str
+) -> None:
+    connection.execute("select wf.sp_set_worker_state('driver', %s)", (state,))
+
+    rows = connection.execute(
+        "select node_execution_id, desired_state, command"
+        " from wf.sp_worker_request_tasks(%s, %s, null, 60, 10)",
+        (drive.WORKER, drive.TOKEN),
+    ).fetchall()
+
+    assert rows == [(None, state, command)]
+
+
 def test_a_submit_continues_the_instance(connection: psycopg.Connection[Any], started: int) -> None:
     task = drive.claim(connection)
     assert task is not None

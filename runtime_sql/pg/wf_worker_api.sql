@@ -21,9 +21,10 @@ begin
 end
 $$;
 
--- What a worker in this state is told with its claims (R28).
+-- What a worker in this state is told with its claims (R28). Without a search_path of its own, so that
+-- it becomes part of the statement that calls it.
 create or replace function wf.wf_worker_command(p_desired_state text) returns text
-language sql immutable set search_path = pg_catalog, pg_temp as $$
+language sql immutable as $$
     select case p_desired_state when 'DRAINING' then 'DRAIN' when 'STOPPING' then 'STOP'
                                 else 'NONE' end
 $$;

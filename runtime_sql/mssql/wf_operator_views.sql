@@ -3,7 +3,6 @@
 -- Views of executions mask what the action's catalog calls sensitive, as the trace does. What a run
 -- shows elsewhere (an instance's output, a variable that took a value over) is the author's choice.
 -- A worker counts as present when it has claimed or sent a heartbeat within the last five minutes.
--- The twin's v_scale_recommendation and v_unclaimable are still to be written.
 
 set quoted_identifier, ansi_nulls, ansi_padding, ansi_warnings, arithabort,
     concat_null_yields_null on;
@@ -61,7 +60,7 @@ if object_id(N'wf.v_ready', N'V') is not null drop view wf.v_ready;
 GO
 
 -- One row per ACTION that no worker holds. is_due: it may be claimed as far as its time goes and its
--- instance runs.
+-- instance runs; v_unclaimable says what else is in the way.
 create view wf.v_ready as
 select t.node_execution_id, t.workflow_instance_id, d.name as workflow_name,
        wf.wf_execution_path(t.node_execution_id) as path, n.node_key, a.action_name, a.capability,
@@ -116,6 +115,201 @@ select w.worker_id, w.desired_state, w.max_concurrency,
        w.build_id, w.registered_at
   from wf.worker as w
   left join wf.worker_presence as p on p.worker_id = w.worker_id;
+GO
+
+if object_id(N'wf.v_scale_recommendation', N'V') is not null drop view wf.v_scale_recommendation;
+GO
+
+-- One row per capability: how many workers its work wants. The work of an action is what is due and
+-- what is held, at most its max_concurrent; rate_per_minute is left out of account. A worker has
+-- `slots` (the mean max_concurrency of the capability's ACTIVE, present workers, rounded down; 1
+-- without any), of an action at most its max_per_worker. Wanted are
+--     the work of exclusive actions, each a worker of its own
+--   + the larger of  all other work / slots  and, of the action that needs most, its work / its slots
+-- each rounded up. A worker with `*` counts in every row.
+create view wf.v_scale_recommendation as
+with tasks as (
+    select t.action_id, t.is_exclusive, t.max_per_worker, t.max_concurrent,
+           case when t.worker_id is not null then 1 else 0 end as is_leased,
+           case when t.worker_id is null and t.available_at <= wf.wf_now()
+                 and i.status = N'RUNNING' and a.paused = 0 then 1 else 0 end as is_ready,
+           t.available_at
+      from wf.task as t
+      join wf.workflow_action as a on a.action_id = t.action_id
+      left join wf.workflow_instance as i on i.workflow_instance_id = t.workflow_instance_id
+), work as (
+    select a.capability, a.action_id,
+           max(case when t.is_exclusive = 1 then 1 else 0 end) as is_exclusive,
+           min(t.max_per_worker) as max_per_worker, min(t.max_concurrent) as max_concurrent,
+           coalesce(sum(t.is_leased), 0) as leased_count,
+           coalesce(sum(t.is_ready), 0) as ready_count,
+           min(case when t.is_ready = 1 then t.available_at end) as oldest_at
+      from wf.workflow_action as a
+      left join tasks as t on t.action_id = a.action_id
+     group by a.capability, a.action_id
+), crew as (
+    select k.capability, count(w.worker_id) as worker_count,
+           coalesce(sum(w.max_concurrency), 0) as slot_count,
+           -- Of two ints the mean is rounded down, and nobody works on less than one task.
+           coalesce(nullif(sum(w.max_concurrency) / nullif(count(w.worker_id), 0), 0), 1) as slots
+      from (select distinct a.capability from wf.workflow_action as a) as k
+      left join wf.v_worker as w
+        on w.desired_state = N'ACTIVE' and w.is_present = 1
+       and exists (select 1 from wf.worker_capability as c
+                    where c.worker_id = w.worker_id and c.capability in (k.capability, N'*'))
+     group by k.capability
+), loads as (
+    select o.capability, o.is_exclusive, o.leased_count, o.ready_count, o.oldest_at, c.slots,
+           case when o.max_concurrent < o.ready_count + o.leased_count then o.max_concurrent
+                else o.ready_count + o.leased_count end as work_count,
+           case when o.max_per_worker < c.slots then o.max_per_worker else c.slots end as own_slots
+      from work as o
+      join crew as c on c.capability = o.capability
+), wanted as (
+    select l.capability, sum(l.ready_count) as ready_count, sum(l.leased_count) as leased_count,
+           min(l.oldest_at) as oldest_ready_at,
+           sum(case when l.is_exclusive = 1 then l.work_count else 0 end) as exclusive_count,
+           (sum(case when l.is_exclusive = 0 then l.work_count else 0 end) + max(l.slots) - 1)
+               / max(l.slots) as shared_count,
+           max(case when l.is_exclusive = 0
+                    then (l.work_count + l.own_slots - 1) / l.own_slots else 0 end) as most_count
+      from loads as l
+     group by l.capability
+), decided as (
+    select w.capability, w.ready_count, w.leased_count, w.oldest_ready_at,
+           w.exclusive_count + case when w.shared_count > w.most_count then w.shared_count
+                                    else w.most_count end as wanted_worker_count
+      from wanted as w
+)
+select d.capability, d.ready_count, d.leased_count, d.oldest_ready_at, c.worker_count, c.slot_count,
+       d.wanted_worker_count, d.wanted_worker_count - c.worker_count as missing_worker_count
+  from decided as d
+  join crew as c on c.capability = d.capability;
+GO
+
+if object_id(N'wf.v_unclaimable', N'V') is not null drop view wf.v_unclaimable;
+GO
+
+-- One row per READY action that nobody can take now, with the first reason that holds. It says what a
+-- claim would do if the task stood alone; that others are before it in the queue is no reason. Leases
+-- that have run out do not count, since a claim takes them back first. Only the last reason, SILENT, is
+-- no rule of dispatch: workers could take it and have not been heard of for five minutes.
+create view wf.v_unclaimable as
+with live as (
+    select t.worker_id, t.action_id, count(*) as lease_count,
+           max(case when t.is_exclusive = 1 then 1 else 0 end) as is_exclusive
+      from wf.task as t
+     where t.worker_id is not null and t.lease_until >= wf.wf_now()
+     group by t.worker_id, t.action_id
+), holding as (
+    select l.worker_id, max(l.is_exclusive) as is_exclusive
+      from live as l
+     group by l.worker_id
+), taker as (
+    select a.action_id, w.worker_id,
+           case when w.desired_state = N'ACTIVE' then 1 else 0 end as is_active,
+           coalesce(l.lease_count, 0) as lease_count,
+           coalesce(h.is_exclusive, 0) as holds_exclusive,
+           case when w.is_present = 1 then 1 else 0 end as is_present
+      from wf.workflow_action as a
+      join wf.v_worker as w
+        on exists (select 1 from wf.worker_capability as c
+                    where c.worker_id = w.worker_id and c.capability in (a.capability, N'*'))
+      left join live as l on l.worker_id = w.worker_id and l.action_id = a.action_id
+      left join holding as h on h.worker_id = w.worker_id
+), room as (
+    select g.action_id, g.pinned_worker_id, g.max_per_worker, count(k.worker_id) as capable_count,
+           coalesce(sum(k.is_active), 0) as active_count,
+           coalesce(sum(case when k.is_active = 1 and k.holds_exclusive = 0
+                              and k.lease_count < coalesce(g.max_per_worker, 2147483647)
+                             then 1 else 0 end), 0) as free_count,
+           coalesce(sum(case when k.is_active = 1 and k.holds_exclusive = 0 and k.is_present = 1
+                              and k.lease_count < coalesce(g.max_per_worker, 2147483647)
+                             then 1 else 0 end), 0) as present_count
+      from (select distinct t.action_id, t.pinned_worker_id, t.max_per_worker
+              from wf.task as t
+             where t.worker_id is null) as g
+      left join taker as k
+        on k.action_id = g.action_id
+       and k.worker_id = coalesce(g.pinned_worker_id, k.worker_id)
+     group by g.action_id, g.pinned_worker_id, g.max_per_worker
+), spent as (
+    -- What counts against max_concurrent and rate_per_minute.
+    select a.action_id,
+           (select count(*) from wf.task as t
+             where t.action_id = a.action_id and t.worker_id is not null
+               and t.max_concurrent is not null and t.lease_until >= wf.wf_now()) as lease_count,
+           (select count(*) from wf.action_claim as c
+             where c.action_id = a.action_id
+               and c.claimed_at > dateadd(minute, -1, wf.wf_now())) as claim_count
+      from wf.workflow_action as a
+), waiting as (
+    select t.node_execution_id, t.workflow_instance_id, n.node_key, a.action_name, a.capability,
+           t.pinned_worker_id, p.desired_state as pinned_state, t.available_at, t.max_concurrent,
+           t.rate_per_minute,
+           case when i.status <> N'RUNNING' then N'INSTANCE_PAUSED'
+                when t.available_at > wf.wf_now() then N'DELAYED'
+                when a.paused = 1 then N'ACTION_PAUSED'
+                when s.lease_count >= t.max_concurrent then N'MAX_CONCURRENT'
+                when s.claim_count >= t.rate_per_minute then N'RATE'
+                when r.capable_count = 0 and t.pinned_worker_id is null then N'NO_WORKER'
+                when r.capable_count = 0 and p.worker_id is not null then N'PIN_NOT_CAPABLE'
+                when r.capable_count = 0 then N'PIN_GONE'
+                when r.active_count = 0 then N'NOT_ACTIVE'
+                when r.free_count = 0 then N'BUSY'
+                when r.present_count = 0 then N'SILENT' end as reason
+      from wf.task as t
+      join wf.workflow_instance as i on i.workflow_instance_id = t.workflow_instance_id
+      join wf.workflow_node as n on n.node_id = t.node_id
+      join wf.workflow_action as a on a.action_id = t.action_id
+      join spent as s on s.action_id = t.action_id
+      join room as r
+        on r.action_id = t.action_id
+       and (r.pinned_worker_id = t.pinned_worker_id
+            or (r.pinned_worker_id is null and t.pinned_worker_id is null))
+       and (r.max_per_worker = t.max_per_worker
+            or (r.max_per_worker is null and t.max_per_worker is null))
+      left join wf.worker as p on p.worker_id = t.pinned_worker_id
+     where t.worker_id is null
+)
+select q.node_execution_id, q.workflow_instance_id,
+       wf.wf_execution_path(q.node_execution_id) as path, q.node_key, q.action_name, q.capability,
+       q.reason,
+       case q.reason
+           when N'INSTANCE_PAUSED' then concat(N'instance ', q.workflow_instance_id, N' is paused')
+           when N'DELAYED' then concat(
+               N'it is delayed until ', convert(nchar(19), q.available_at, 126), N'.',
+               right(concat(N'00', datepart(millisecond, q.available_at)), 3), N'Z')
+           when N'ACTION_PAUSED' then concat(N'action ', q.action_name, N' is paused')
+           when N'MAX_CONCURRENT' then concat(
+               N'as many tasks of action ', q.action_name, N' are in hand as may be at once: ',
+               q.max_concurrent)
+           when N'RATE' then concat(
+               N'action ', q.action_name,
+               N' was claimed within the last minute as often as it may be: ', q.rate_per_minute)
+           when N'NO_WORKER' then concat(N'no worker has the capability ', q.capability)
+           when N'PIN_NOT_CAPABLE' then concat(
+               N'it is pinned to worker ', q.pinned_worker_id, N', which has not the capability ',
+               q.capability)
+           when N'PIN_GONE' then concat(
+               N'it is pinned to worker ', q.pinned_worker_id, N', which is not registered')
+           when N'NOT_ACTIVE' then case when q.pinned_worker_id is null
+               then concat(N'every worker with the capability ', q.capability,
+                           N' is draining or stopping')
+               else concat(N'it is pinned to worker ', q.pinned_worker_id, N', which is ',
+                           q.pinned_state) end
+           when N'BUSY' then case when q.pinned_worker_id is null
+               then concat(N'every active worker with the capability ', q.capability,
+                           N' is at max_per_worker or holds an exclusive task')
+               else concat(N'it is pinned to worker ', q.pinned_worker_id,
+                           N', which is at max_per_worker or holds an exclusive task') end
+           when N'SILENT' then case when q.pinned_worker_id is null
+               then concat(N'no free worker with the capability ', q.capability,
+                           N' was heard of for five minutes')
+               else concat(N'it is pinned to worker ', q.pinned_worker_id,
+                           N', which was not heard of for five minutes') end end as message
+  from waiting as q
+ where q.reason is not null;
 GO
 
 -- The catalog, for clients --------------------------------------------------------------------------

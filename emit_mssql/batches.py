@@ -23,10 +23,13 @@ GUARD = "if xact_state() <> 1 throw 70003, N'the deploy failed before this batch
 UTF8_CHECK = (
     "if unicode(N'é') <> 233 throw 70004, N'read this script as UTF-8: sqlcmd -f 65001', 1;"
 )
-BEGIN = """\
+NEEDED_RUNTIME = 2
+"""The oldest runtime that has every column written to."""
+BEGIN = f"""\
 if @@trancount > 0 throw 70003, N'run the deploy script outside a transaction', 1;
 set transaction isolation level read committed;
 begin transaction;
+exec wf.wf_require_runtime @version = {NEEDED_RUNTIME};
 declare @v_lock int;
 exec @v_lock = sys.sp_getapplock @Resource = N'wf.deploy', @LockMode = N'Exclusive',
     @LockOwner = N'Transaction', @LockTimeout = 60000;

@@ -394,6 +394,65 @@ begin
 end;
 GO
 
+-- Takes the gates of #gate and applies what is due in those of #exclusive: a time-out that is due wins
+-- over an event (R21). Fills #call, and #timed_out (node_execution_id) with the waits that the event
+-- would have completed but for a time-out. #call.restart_instance_id as wf_engine_run.
+create or alter procedure wf.wf_event_gates
+    @event_type nvarchar(200),
+    @correlation_key nvarchar(200),
+    @payload_json nvarchar(max),
+    @workflow_instance_id bigint
+as
+begin
+    set nocount, xact_abort on;
+
+    exec wf.wf_take_gates;
+    insert into #call (now, first_new_id, work_left, work_limit, has_closed)
+    values (wf.wf_now(), 0, 0, 0, 0);
+    delete from #wait;
+    exec wf.wf_event_waits @event_type = @event_type, @correlation_key = @correlation_key,
+        @payload_json = @payload_json, @workflow_instance_id = @workflow_instance_id;
+    insert into #timed_out (node_execution_id)
+    select w.node_execution_id
+      from #wait as w
+      join #exclusive as x on x.workflow_instance_id = w.workflow_instance_id
+      join wf.workflow_instance as i on i.workflow_instance_id = w.workflow_instance_id
+     where i.status = N'RUNNING';
+    delete from #wait;
+    exec wf.wf_apply_all_due;
+    delete from #timed_out
+     where node_execution_id in (select w.node_execution_id from wf.event_wait as w);
+end;
+GO
+
+-- Writes down that an event came too late for the waits of #timed_out.
+create or alter procedure wf.wf_add_timeouts
+    @event_id bigint
+as
+begin
+    set nocount, xact_abort on;
+    declare @v_id bigint = 0;
+    declare @v_next_id bigint;
+    declare @v_def_id bigint;
+    declare @v_instance_id bigint;
+
+    while 1 = 1
+    begin
+        select @v_next_id = min(t.node_execution_id) from #timed_out as t
+         where t.node_execution_id > @v_id;
+        if @v_next_id is null return;
+        set @v_id = @v_next_id;
+        select @v_def_id = i.workflow_def_id, @v_instance_id = i.workflow_instance_id
+          from wf.node_execution as e
+          join wf.workflow_instance as i on i.workflow_instance_id = e.workflow_instance_id
+         where e.node_execution_id = @v_id;
+        exec wf.wf_add_delivery @event_id = @event_id, @workflow_def_id = @v_def_id,
+            @workflow_instance_id = @v_instance_id, @node_execution_id = @v_id,
+            @outcome = N'ignored', @reason = N'timeout';
+    end;
+end;
+GO
+
 -- Completes the waits of #wait with an event, in the order of their instances, and runs what follows.
 -- The first whose instance is not in #exclusive is named in #call.restart_instance_id instead.
 create or alter procedure wf.wf_complete_waits
@@ -621,6 +680,7 @@ begin
     create table #step (seq bigint identity(1, 1) not null, ordinal int not null, rank int not null, step nvarchar(7) not null, node_execution_id bigint not null, workflow_instance_id bigint not null, node_id bigint null, iteration_no int null, item_json nvarchar(max) null, result_code int null, engine_error_code int null, message nvarchar(max) null, error_execution_id bigint null);
     create table #gate (workflow_instance_id bigint not null primary key);
     create table #wait (node_execution_id bigint not null, workflow_instance_id bigint not null);
+    create table #timed_out (node_execution_id bigint not null);
 
     exec wf.wf_check_key @what = N'event_type', @value = @event_type;
     if @correlation_key is not null
@@ -636,14 +696,14 @@ begin
         insert into #gate (workflow_instance_id) select w.workflow_instance_id from #wait as w;
         insert into #exclusive (workflow_instance_id)
         select w.workflow_instance_id from #wait as w;
-        exec wf.wf_take_gates;
-        insert into #call (now, first_new_id, work_left, work_limit, has_closed)
-        values (wf.wf_now(), 0, 0, 0, 0);
+        exec wf.wf_event_gates @event_type = @event_type, @correlation_key = @correlation_key,
+            @payload_json = @v_payload_json, @workflow_instance_id = @workflow_instance_id;
         exec wf.wf_take_route @event_type = @event_type, @correlation_key = @correlation_key;
         exec wf.wf_insert_event @event_type = @event_type, @source = N'wf.sp_signal_wait',
             @idempotency_key = null, @payload_json = @v_payload_json,
             @correlation_key = @correlation_key, @occurred_at = null,
             @workflow_instance_id = @workflow_instance_id, @event_id = @v_event_id output;
+        exec wf.wf_add_timeouts @event_id = @v_event_id;
         -- What waits now, of the instances whose gates were taken.
         delete from #wait;
         exec wf.wf_event_waits @event_type = @event_type, @correlation_key = @correlation_key,
@@ -726,6 +786,7 @@ begin
     create table #step (seq bigint identity(1, 1) not null, ordinal int not null, rank int not null, step nvarchar(7) not null, node_execution_id bigint not null, workflow_instance_id bigint not null, node_id bigint null, iteration_no int null, item_json nvarchar(max) null, result_code int null, engine_error_code int null, message nvarchar(max) null, error_execution_id bigint null);
     create table #gate (workflow_instance_id bigint not null primary key);
     create table #wait (node_execution_id bigint not null, workflow_instance_id bigint not null);
+    create table #timed_out (node_execution_id bigint not null);
 
     exec wf.wf_check_key @what = N'event_type', @value = @event_type;
     exec wf.wf_check_key @what = N'source', @value = @source;
@@ -786,11 +847,9 @@ begin
     set nocount, xact_abort on;
 
     set @duplicate = 0;
-    exec wf.wf_take_gates;
-    insert into #call (now, first_new_id, work_left, work_limit, has_closed)
-    values (wf.wf_now(), 0, 0, 0, 0);
-    -- A time-out that is due wins over the event (R21).
-    exec wf.wf_apply_all_due;
+    exec wf.wf_event_gates @event_type = @event_type, @correlation_key = @correlation_key,
+        @payload_json = @payload_json, @workflow_instance_id = null;
+    if exists (select 1 from #call as c where c.restart_instance_id is not null) return;
     exec wf.wf_take_route @event_type = @event_type, @correlation_key = @correlation_key;
     exec wf.wf_insert_event @event_type = @event_type, @source = @source,
         @idempotency_key = @idempotency_key, @payload_json = @payload_json,
@@ -803,6 +862,7 @@ begin
          where source = @source and idempotency_key = @idempotency_key;
         return;
     end;
+    exec wf.wf_add_timeouts @event_id = @event_id;
     delete from #wait;
     exec wf.wf_event_waits @event_type = @event_type, @correlation_key = @correlation_key,
         @payload_json = @payload_json, @workflow_instance_id = null;

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runtime_sql.failures import Failure
+from runtime_sql.mssql_url import is_mssql
 
 if TYPE_CHECKING:
     from runtime_sql.connection import RuntimeClient
@@ -40,15 +41,29 @@ class ExampleRun:
     mismatch: str | None
 
 
-def default_folder() -> Path:
-    """Returns the folder of the seeds that ship with the runtime."""
-    return Path(__file__).parent.parent / "pg"
+_TREES = Path(__file__).parent.parent
+
+
+def default_folder(url: str = "") -> Path:
+    """Returns the folder of the seeds that ship with the runtime, for the database of a URL."""
+    return _TREES / ("mssql" if is_mssql(url) else "pg")
 
 
 def missing_file(folder: Path) -> str | None:
     """Returns the first file that a folder of seeds lacks, relative to it; None: it is whole."""
-    names = [*SEED_SCRIPTS.values(), *(f"{CONTEXTS}/{name}.json" for name in SEED_SCRIPTS)]
-    return next((name for name in names if not (folder / name).is_file()), None)
+    for name in SEED_SCRIPTS.values():
+        if not (folder / name).is_file():
+            return name
+    for name in SEED_SCRIPTS:
+        if not _context(folder, name).is_file():
+            return f"{CONTEXTS}/{name}.json"
+    return None
+
+
+def _context(folder: Path, name: str) -> Path:
+    """The T-SQL tree plays the contexts of its twin."""
+    own = folder if folder != default_folder("mssql:") else default_folder()
+    return own / CONTEXTS / f"{name}.json"
 
 
 def deploy_seeds(client: RuntimeClient, folder: Path) -> Failure | None:
@@ -68,7 +83,7 @@ def run_examples(client: RuntimeClient, folder: Path) -> list[ExampleRun] | Fail
     """
     runs = []
     for name in SEED_SCRIPTS:
-        example = _read_example(folder / CONTEXTS / f"{name}.json")
+        example = _read_example(_context(folder, name))
         run = client.run_test_bed(
             str(example["workflow"]), json.dumps(example["context"]), json.dumps(example["script"])
         )

@@ -383,3 +383,15 @@ def database(runtime_connection: psycopg.Connection[Any]) -> Iterator[GraphDatab
         yield GraphDatabase(runtime_connection)
     finally:
         runtime_connection.rollback()
+
+
+@pytest.fixture(params=["pg", "sql_server"])
+def any_url(request: pytest.FixtureRequest) -> str:
+    """The URL of an empty database with the runtime, on PostgreSQL and on SQL Server."""
+    if request.param == "pg":
+        return str(request.getfixturevalue("pg_url"))
+    from tests.runtime_sql.tsql import empty
+
+    url = str(request.getfixturevalue("mssql_url"))
+    empty(url)
+    return url

@@ -19,10 +19,13 @@ import psycopg
 from compiler import json_values
 from compiler.pipeline import compile_file
 from compiler.spec import GraphSpec
+from emit_mssql.emitter import emit as emit_mssql
 from emit_pg.emitter import emit
 from local_runner.commands import CancelAction, Command, RunAction
 from local_runner.machine import Machine
 from local_runner.trace import trace_document
+from runtime_sql.mssql_url import is_mssql
+from tests.runtime_sql.tsql import TsqlConnection
 
 Result = tuple[int | None, Any] | tuple[int | None, Any, str]
 Script = Callable[[str, dict[str, Any]], Result]
@@ -98,18 +101,28 @@ def run_local(spec: GraphSpec, context: dict[str, Any], script: Script) -> dict[
 
 
 def deploy(connection: psycopg.Connection[Any], spec: GraphSpec) -> None:
-    connection.execute(emit(spec).encode())
+    if isinstance(connection, TsqlConnection):
+        connection.run_script(emit_mssql(spec))
+    else:
+        connection.execute(emit(spec).encode())
 
 
 def connect(url: str) -> psycopg.Connection[Any]:
-    """A connection in autocommit, with JSON as exact values and a registered worker."""
-    from psycopg.types.json import set_json_dumps, set_json_loads
+    """A connection in autocommit, with JSON as exact values and a registered worker.
 
-    connection = psycopg.connect(url, autocommit=True)
-    set_json_loads(lambda text: json_values.read_stored(bytes(text).decode()), connection)
-    set_json_dumps(json_values.dumps, connection)
+    To a SQL Server it is a `TsqlConnection`, which is as much of psycopg's as tests use.
+    """
+    connection: Any
+    if is_mssql(url):
+        connection = TsqlConnection(url)
+    else:
+        from psycopg.types.json import set_json_dumps, set_json_loads
+
+        connection = psycopg.connect(url, autocommit=True)
+        set_json_loads(lambda text: json_values.read_stored(bytes(text).decode()), connection)
+        set_json_dumps(json_values.dumps, connection)
     connection.execute("select wf.sp_register_worker(%s, %s, array['*'])", (WORKER, TOKEN))
-    return connection
+    return connection  # type: ignore[no-any-return]
 
 
 def json(value: Any) -> Any:
@@ -179,6 +192,12 @@ def drain(connection: psycopg.Connection[Any], script: Script) -> None:
 
 
 def stop_clock(connection: psycopg.Connection[Any]) -> None:
+    if isinstance(connection, TsqlConnection):
+        connection.rows(
+            "insert into wf.wf_setting (name, value) select N'now', wf.wf_time_text(wf.wf_now())"
+            " where not exists (select 1 from wf.wf_setting as s where s.name = N'now');"
+        )
+        return
     connection.execute(
         "insert into wf.wf_setting (name, value) values ('now', wf.wf_now()::text)"
         " on conflict (name) do nothing"
@@ -187,6 +206,19 @@ def stop_clock(connection: psycopg.Connection[Any]) -> None:
 
 def move_clock_to_next_due(connection: psycopg.Connection[Any]) -> bool:
     """Moves the stopped clock to the next deadline, delay or timer; False when there is none."""
+    if isinstance(connection, TsqlConnection):
+        moved = connection.rows(
+            "declare @v_due datetime2(3) = (select min(d.due_at) from ("
+            "select t.due_at from wf.timer as t"
+            " union all select k.deadline_at from wf.task as k"
+            " union all select k.available_at from wf.task as k where k.is_claimable = 0) as d);"
+            " if @v_due is not null update wf.wf_setting set value = wf.wf_time_text(@v_due)"
+            "  where name = N'now'; select @v_due;"
+        )
+        if moved == [(None,)]:
+            return False
+        connection.execute("select wf.sp_tick()")
+        return True
     row = connection.execute(
         "update wf.wf_setting s set value = q.due_at::text"
         " from (select min(due_at) as due_at from ("

@@ -15,8 +15,8 @@ TWO = "workflow two { parallel { action a = t.do() action b = t.do() } action c 
 
 
 @pytest.fixture
-def connection(pg_url: str) -> Iterator[psycopg.Connection[Any]]:
-    with drive.connect(pg_url) as connection:
+def connection(any_url: str) -> Iterator[psycopg.Connection[Any]]:
+    with drive.connect(any_url) as connection:
         yield connection
 
 

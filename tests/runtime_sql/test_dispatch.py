@@ -23,8 +23,8 @@ WIDE = """
 
 
 @pytest.fixture
-def connection(pg_url: str) -> Iterator[psycopg.Connection[Any]]:
-    with drive.connect(pg_url) as connection:
+def connection(any_url: str) -> Iterator[psycopg.Connection[Any]]:
+    with drive.connect(any_url) as connection:
         for worker in ("w1", "w2"):
             connection.execute(
                 "select wf.sp_register_worker(%s, %s, array['*'])", (worker, drive.TOKEN)
@@ -291,10 +291,10 @@ def test_an_action_is_claimed_at_most_so_often_within_a_minute(
 
 
 def test_a_claim_does_not_wait_for_a_limited_action_that_another_claim_is_at(
-    connection: psycopg.Connection[Any], pg_url: str, tmp_path: Path
+    connection: psycopg.Connection[Any], any_url: str, tmp_path: Path
 ) -> None:
     begin(connection, tmp_path, WIDE, t={"max_concurrent": 3})
-    with drive.connect(pg_url) as other:
+    with drive.connect(any_url) as other:
         other.execute("set statement_timeout = '20s'")
         with connection.transaction():
             assert len(take(connection, "w1", 2)) == 2
@@ -303,11 +303,11 @@ def test_a_claim_does_not_wait_for_a_limited_action_that_another_claim_is_at(
 
 
 def test_a_claim_that_counted_too_early_is_refused_under_repeatable_read(
-    connection: psycopg.Connection[Any], pg_url: str, tmp_path: Path
+    connection: psycopg.Connection[Any], any_url: str, tmp_path: Path
 ) -> None:
     begin(connection, tmp_path, WIDE, t={"max_concurrent": 1})
     finish(connection, "w1", take(connection, "w1", 1)[0])
-    with drive.connect(pg_url) as late:
+    with drive.connect(any_url) as late:
         late.execute("begin isolation level repeatable read")
         late.execute("select 1 from wf.task")
         assert len(take(connection, "w1", 1)) == 1

@@ -28,8 +28,8 @@ WAITING = """
 
 
 @pytest.fixture
-def connection(pg_url: str) -> Iterator[psycopg.Connection[Any]]:
-    with drive.connect(pg_url) as connection:
+def connection(any_url: str) -> Iterator[psycopg.Connection[Any]]:
+    with drive.connect(any_url) as connection:
         yield connection
 
 
@@ -477,7 +477,7 @@ def test_an_event_stays_as_long_as_an_instance_that_took_it(
 
 
 def test_an_event_that_is_being_removed_is_not_taken(
-    connection: psycopg.Connection[Any], pg_url: str, deployed: str
+    connection: psycopg.Connection[Any], any_url: str, deployed: str
 ) -> None:
     drive.stop_clock(connection)
     drive.start(connection, deployed, {"order_id": "A1"})
@@ -488,7 +488,7 @@ def test_an_event_that_is_being_removed_is_not_taken(
         move_clock(connection, 30 * DAY)
         return purge(connection)
 
-    with drive.connect(pg_url) as other, drive.connect(pg_url) as observer:
+    with drive.connect(any_url) as other, drive.connect(any_url) as observer:
         removed, _ = meet(connection, remove, other, lambda: drive.submit(other, task, 0), observer)
 
         assert removed == 1

@@ -27,8 +27,8 @@ TEXT = """
 
 
 @pytest.fixture
-def connection(pg_url: str, tmp_path: Path) -> Iterator[Connection]:
-    with drive.connect(pg_url) as connection:
+def connection(any_url: str, tmp_path: Path) -> Iterator[Connection]:
+    with drive.connect(any_url) as connection:
         drive.stop_clock(connection)
         drive.deploy(connection, drive.compile_text(tmp_path, TEXT))
         yield connection

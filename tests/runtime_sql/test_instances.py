@@ -18,8 +18,8 @@ CREATE = (
 
 
 @pytest.fixture
-def connection(pg_url: str) -> Iterator[psycopg.Connection[Any]]:
-    with drive.connect(pg_url) as connection:
+def connection(any_url: str) -> Iterator[psycopg.Connection[Any]]:
+    with drive.connect(any_url) as connection:
         yield connection
 
 

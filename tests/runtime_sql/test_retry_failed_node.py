@@ -51,8 +51,8 @@ KEYS = {name: sorted({w for w in "abcde" if f"action {w} =" in p}) for name, p i
 
 
 @pytest.fixture
-def connection(pg_url: str) -> Iterator[psycopg.Connection[Any]]:
-    with drive.connect(pg_url) as connection:
+def connection(any_url: str) -> Iterator[psycopg.Connection[Any]]:
+    with drive.connect(any_url) as connection:
         yield connection
 
 

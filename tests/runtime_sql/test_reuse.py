@@ -30,8 +30,8 @@ EACH = """
 
 
 @pytest.fixture
-def connection(pg_url: str) -> Iterator[Connection]:
-    with drive.connect(pg_url) as connection:
+def connection(any_url: str) -> Iterator[Connection]:
+    with drive.connect(any_url) as connection:
         drive.stop_clock(connection)
         yield connection
 
@@ -360,7 +360,7 @@ def test_what_is_committed_after_the_activation_is_no_hit(
 
 
 def test_two_writers_of_one_key_never_wait_and_the_first_one_counts(
-    pg_url: str, connection: Connection, tmp_path: Path
+    any_url: str, connection: Connection, tmp_path: Path
 ) -> None:
     deploy(connection, tmp_path)
     for _ in range(2):
@@ -368,7 +368,7 @@ def test_two_writers_of_one_key_never_wait_and_the_first_one_counts(
     first, second = drive.claim(connection), drive.claim(connection)
     assert first is not None
     assert second is not None
-    with drive.connect(pg_url) as other:
+    with drive.connect(any_url) as other:
         other.execute("set lock_timeout = '1s'")
         with connection.transaction():
             drive.submit(connection, first, 0, "first")

@@ -38,8 +38,8 @@ TEXT = """
 
 
 @pytest.fixture
-def connection(pg_url: str) -> Iterator[Connection]:
-    with drive.connect(pg_url) as connection:
+def connection(any_url: str) -> Iterator[Connection]:
+    with drive.connect(any_url) as connection:
         yield connection
 
 
@@ -184,12 +184,12 @@ def test_an_unknown_workflow_is_not_run(connection: Connection) -> None:
 def test_the_seeds_are_what_the_compiler_emits(name: str) -> None:
     (spec,) = compile_file(SOURCES / f"{name}.wf").specs
     assert read_script("pg", SEED_SCRIPTS[name]) == emit_pg(spec)
-    if SEED_SCRIPTS[name].startswith("workflow_"):
-        assert read_script("mssql", SEED_SCRIPTS[name]) == emit_mssql(spec)
+    assert read_script("mssql", SEED_SCRIPTS[name]) == emit_mssql(spec)
 
 
-def test_the_seeds_that_ship_are_whole() -> None:
-    assert missing_file(default_folder()) is None
+@pytest.mark.parametrize("url", ["postgresql://", "mssql://host/database"])
+def test_the_seeds_that_ship_are_whole(url: str) -> None:
+    assert missing_file(default_folder(url)) is None
 
 
 def test_the_command_installs_deploys_and_runs(

@@ -40,11 +40,11 @@ def command(
 
     Example:  wf db test-bed --url postgresql://me@localhost/scratch
     """
-    folder = default_folder() if seed_dir is None else seed_dir
+    target = need_url(url)
+    folder = default_folder(target) if seed_dir is None else seed_dir
     lacking = missing_file(folder)
     if lacking is not None:
         raise CommandError(f"{folder} lacks {lacking}")
-    target = need_url(url)
     good(install(target, test=True))
     client = good(connect(target))
     try:

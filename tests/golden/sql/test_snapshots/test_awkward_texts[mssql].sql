@@ -14,6 +14,7 @@ if unicode(N'é') <> 233 throw 70004, N'read this script as UTF-8: sqlcmd -f 650
 if @@trancount > 0 throw 70003, N'run the deploy script outside a transaction', 1;
 set transaction isolation level read committed;
 begin transaction;
+exec wf.wf_require_runtime @version = 2;
 declare @v_lock int;
 exec @v_lock = sys.sp_getapplock @Resource = N'wf.deploy', @LockMode = N'Exclusive',
     @LockOwner = N'Transaction', @LockTimeout = 60000;

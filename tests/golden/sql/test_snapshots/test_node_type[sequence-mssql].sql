@@ -13,6 +13,7 @@ GO
 if @@trancount > 0 throw 70003, N'run the deploy script outside a transaction', 1;
 set transaction isolation level read committed;
 begin transaction;
+exec wf.wf_require_runtime @version = 2;
 declare @v_lock int;
 exec @v_lock = sys.sp_getapplock @Resource = N'wf.deploy', @LockMode = N'Exclusive',
     @LockOwner = N'Transaction', @LockTimeout = 60000;

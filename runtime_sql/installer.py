@@ -66,7 +66,7 @@ def install(url: str, *, roles: bool = True, test: bool = False) -> Installed | 
       test: mark the database as one for tests, in which the clock may be moved.
     """
     if is_mssql(url):
-        return _install_mssql(url, test)
+        return _install_mssql(url, roles, test)
 
     def change(connection: psycopg.Connection[Any], version: int | None) -> Installed | Failure:
         if version == RUNTIME_VERSION:
@@ -160,10 +160,10 @@ NOT_IN_MSSQL = DatabaseProblem(
 )
 
 
-def _install_mssql(url: str, test: bool) -> Installed | Failure:
+def _install_mssql(url: str, roles: bool, test: bool) -> Installed | Failure:
     from runtime_sql.mssql_installer import install_mssql
 
-    version = install_mssql(url, test=test)
+    version = install_mssql(url, roles=roles, test=test)
     if isinstance(version, ApiError | DatabaseProblem):
         return version
     return Installed(RUNTIME_VERSION, changed=version is not None)

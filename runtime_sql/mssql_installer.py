@@ -35,6 +35,7 @@ _ASK = "select wf.wf_runtime_version();"
 _VERSION = "select max(v.version) from wf.schema_version as v;"
 _MARK = f"insert into wf.schema_version (version) values ({RUNTIME_VERSION});"
 _TEST = "insert into wf.wf_setting (name, value) values (N'test_database', N'true');"
+_ABOUT_ROLES = frozenset({"00_roles.sql", "99_permissions.sql"})
 # What a batch of the tree begins with and the session has already.
 _COMMENT = re.compile(r"--[^\n]*")
 _SETTINGS_ONLY = re.compile(r"\s*(?:set [^;]*;\s*)*", re.IGNORECASE)
@@ -47,9 +48,11 @@ select o.name from sys.objects as o where o.schema_id = schema_id(N'wf')
 union select t.name from sys.types as t where t.schema_id = schema_id(N'wf');"""
 
 
-def tree_batches() -> Iterator[str]:
+def tree_batches(*, roles: bool = True) -> Iterator[str]:
     """Yields what the installation executes, in order, without batches of settings."""
     for name in SCRIPTS["mssql"]:
+        if name in _ABOUT_ROLES and not roles:
+            continue
         for batch in split_batches(read_script("mssql", name)):
             if _SETTINGS_ONLY.fullmatch(_COMMENT.sub("", batch.text)) is None:
                 yield batch.text
@@ -60,10 +63,14 @@ def declared_objects() -> frozenset[str]:
     return frozenset(name for batch in tree_batches() for name in _CREATES.findall(batch))
 
 
-def install_mssql(url: str, *, test: bool = False) -> int | Failure | None:
+def install_mssql(
+    url: str, *, roles: bool = True, test: bool = False
+) -> int | Failure | None:
     """Installs the runtime; returns the version, None when it was there before.
 
     Args:
+      roles: make the runtime's roles where they are missing and give them their rights; without it
+        only the owner of the schema may do anything.
       test: mark the database as one for tests, in which the clock may be moved.
     """
 
@@ -74,7 +81,7 @@ def install_mssql(url: str, *, test: bool = False) -> int | Failure | None:
         if version is not None:
             connection.rows("rollback transaction;")
             return None if version == RUNTIME_VERSION else _other_version(version)
-        for batch in tree_batches():
+        for batch in tree_batches(roles=roles):
             connection.rows(batch)
         connection.rows(_MARK)
         if test:

@@ -72,6 +72,7 @@ SCRIPTS: dict[Dialect, tuple[str, ...]] = {
         "99_permissions.sql",
     ),
     "mssql": (
+        "00_roles.sql",
         "01_definition_tables.sql",
         "02_runtime_tables.sql",
         "wf_json_values.sql",
@@ -112,6 +113,7 @@ SCRIPTS: dict[Dialect, tuple[str, ...]] = {
         "wf_settings.sql",
         "wf_operator_views.sql",
         "wf_operator_details.sql",
+        "99_permissions.sql",
     ),
 }
 

@@ -47,7 +47,8 @@ _MSSQL_PARAMETER = re.compile(
     re.IGNORECASE,
 )
 _GRANT = re.compile(
-    r"\bgrant\s+(execute|select|insert)\s*(?:\([^)]*\)\s*)?on\s+(?:function\s+)?(wf\..*?)\s+"
+    r"\bgrant\s+((?:execute|select|insert)(?:,\s*insert)?)\s*(?:\([^)]*\)\s*)?on\s+"
+    r"(?:function\s+)?(wf\..*?)\s+"
     r"to\s+(.*?);",
     re.IGNORECASE | re.DOTALL,
 )
@@ -94,11 +95,13 @@ def read_text(text: str, dialect: Dialect) -> Schema:
 def _rights(text: str) -> dict[tuple[str, str], frozenset[str]]:
     """Returns what is granted, in a block too. The grants of a version's server are not read."""
     rights: dict[tuple[str, str], frozenset[str]] = {}
-    for word, names, roles in _GRANT.findall(text):
+    for words, names, roles in _GRANT.findall(text):
         for name in re.findall(r"wf\.(\w+)", names):
             for role in re.findall(r"\w+", roles):
                 key = role, name.lower()
-                rights[key] = rights.get(key, frozenset()) | {word.lower()}
+                rights[key] = rights.get(key, frozenset()) | {
+                    word.strip() for word in words.lower().split(",")
+                }
     return rights
 
 

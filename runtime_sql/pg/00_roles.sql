@@ -1,4 +1,4 @@
--- The roles, the schema, and as whom the rest is installed. Twin: mssql/00_roles.sql (to be written)
+-- The roles, the schema, and as whom the rest is installed. Twin: mssql/00_roles.sql
 --
 -- Roles belong to the whole server, so they are made when they are missing and never dropped. All
 -- objects belong to wf_owner, which nobody can log in as; the installing login becomes a member of

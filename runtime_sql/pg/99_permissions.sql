@@ -1,4 +1,4 @@
--- Rights: who may do what in schema wf (R22). Twin: mssql/99_permissions.sql (to be written)
+-- Rights: who may do what in schema wf (R22). Twin: mssql/99_permissions.sql
 --
 -- Nothing is open to PUBLIC. Roles get routines and views; no role but wf_author touches a table, and
 -- that one only by reading and adding definition rows, of a version's own columns only those that

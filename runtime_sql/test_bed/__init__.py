@@ -41,12 +41,13 @@ class ExampleRun:
     mismatch: str | None
 
 
-_TREES = Path(__file__).parent.parent
+_PG = Path(__file__).parent.parent / "pg"
+_MSSQL = _PG.with_name("mssql")
 
 
 def default_folder(url: str = "") -> Path:
     """Returns the folder of the seeds that ship with the runtime, for the database of a URL."""
-    return _TREES / ("mssql" if is_mssql(url) else "pg")
+    return _MSSQL if is_mssql(url) else _PG
 
 
 def missing_file(folder: Path) -> str | None:
@@ -62,8 +63,7 @@ def missing_file(folder: Path) -> str | None:
 
 def _context(folder: Path, name: str) -> Path:
     """The T-SQL tree plays the contexts of its twin."""
-    own = folder if folder != default_folder("mssql:") else default_folder()
-    return own / CONTEXTS / f"{name}.json"
+    return (_PG if folder == _MSSQL else folder) / CONTEXTS / f"{name}.json"
 
 
 def deploy_seeds(client: RuntimeClient, folder: Path) -> Failure | None:

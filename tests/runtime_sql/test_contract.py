@@ -61,6 +61,13 @@ def test_the_contract_holds_for_the_files(dialect: Dialect) -> None:
     assert lines(validate_tree(dialect)) == []
 
 
+@pytest.mark.parametrize("dialect", ["pg", "mssql"])
+def test_the_files_grant_what_the_contract_gives_to_roles_and_nothing_else(
+    dialect: Dialect, contract: Contract
+) -> None:
+    assert read_tree(dialect).rights == contract.rights()
+
+
 def test_the_contract_holds_for_a_fresh_database(pg_url: str) -> None:
     assert validate_database(pg_url) == ()
 

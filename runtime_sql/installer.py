@@ -111,7 +111,10 @@ def uninstall(url: str, *, delete_data: bool = False) -> Removed | Failure:
       delete_data: also when there are instances; without it such a database is refused.
     """
     if is_mssql(url):
-        return NOT_IN_MSSQL
+        from runtime_sql.mssql_installer import uninstall_mssql
+
+        gone = uninstall_mssql(url, delete_data=delete_data)
+        return gone if isinstance(gone, ApiError | DatabaseProblem) else Removed(*gone)
 
     def change(connection: psycopg.Connection[Any], version: int | None) -> Removed | Failure:
         if version is None:
@@ -151,13 +154,6 @@ select string_agg(c.oid::regclass::text, ', ') from pg_catalog.pg_class as c
  where c.relnamespace = 'wf'::regnamespace and c.relkind in ('r', 'p')
    and c.relname = any (%s)
 """
-
-
-NOT_IN_MSSQL = DatabaseProblem(
-    "server",
-    "the runtime cannot be removed from a SQL Server database by this program yet",
-    "drop the database, or what schema wf holds",
-)
 
 
 def _install_mssql(url: str, roles: bool, test: bool) -> Installed | Failure:

@@ -1,4 +1,5 @@
-"""Installs the runtime into a SQL Server or Azure SQL database, as `installer` does in PostgreSQL.
+"""Installs and removes the runtime in a SQL Server or Azure SQL database, as `installer` does in
+PostgreSQL.
 
 Flow: begin → application lock → read `wf.schema_version` → same version: nothing; another: refused;
 none: every batch of every file of `SCRIPTS`, then the version row → commit. All of it is one
@@ -15,7 +16,13 @@ from typing import TypeVar
 
 from runtime_sql.failures import DAMAGED, NO_RUNTIME, DatabaseProblem, Failure
 from runtime_sql.go_batches import split_batches
-from runtime_sql.mssql_driver import SESSION, MssqlConnection, MssqlError, connect_mssql
+from runtime_sql.mssql_driver import (
+    SESSION,
+    MssqlConnection,
+    MssqlError,
+    Row,
+    connect_mssql,
+)
 from runtime_sql.mssql_failures import from_mssql_error
 from runtime_sql.scripts import RUNTIME_VERSION, SCRIPTS, read_script
 
@@ -63,9 +70,7 @@ def declared_objects() -> frozenset[str]:
     return frozenset(name for batch in tree_batches() for name in _CREATES.findall(batch))
 
 
-def install_mssql(
-    url: str, *, roles: bool = True, test: bool = False
-) -> int | Failure | None:
+def install_mssql(url: str, *, roles: bool = True, test: bool = False) -> int | Failure | None:
     """Installs the runtime; returns the version, None when it was there before.
 
     Args:
@@ -92,6 +97,70 @@ def install_mssql(
     return _on(url, change, is_damage_known=False)
 
 
+def uninstall_mssql(url: str, *, delete_data: bool = False) -> tuple[int | None, int] | Failure:
+    """Removes schema wf; returns the version that was there and how many instances it had.
+
+    Roles stay, since people are members of them. What others made in schema wf is never dropped.
+
+    Args:
+      delete_data: also when there are instances; without it such a database is refused.
+    """
+
+    def change(connection: MssqlConnection) -> tuple[int | None, int] | Failure:
+        connection.rows("begin transaction;")
+        connection.rows(_LOCK)
+        version = read_mssql_version(connection)
+        if version is None:
+            return None, 0
+        if version > RUNTIME_VERSION:
+            return _other_version(version)
+        [(count,)] = connection.rows("select count(*) from wf.workflow_instance as i;")
+        if count and not delete_data:
+            return DatabaseProblem(
+                "in_use",
+                f"the database holds {count} instances",
+                "add --delete-data to remove them with the runtime",
+            )
+        objects = connection.rows(_DROPPED)
+        others = sorted({str(name) for _, name in objects} - declared_objects())
+        if others:
+            return DatabaseProblem(
+                "in_use",
+                f"schema wf holds what is not the runtime's: {', '.join(others)}",
+                "drop it first",
+            )
+        for table, name in connection.rows(_LINKS):
+            connection.rows(f"alter table wf.[{table}] drop constraint [{name}];")
+        for kind, name in objects:
+            connection.rows(f"drop {kind} wf.[{name}];")
+        connection.rows("drop schema wf;")
+        connection.rows("commit transaction;")
+        return version, int(count)
+
+    return _on(url, change)
+
+
+# What uses others first: views and procedures, then tables, then what those may use; of one kind the
+# newest first.
+_DROPPED = """
+select d.kind, d.name
+  from (select k.kind, o.name, k.place, o.object_id
+          from sys.objects as o
+          join (values (N'V', N'view', 1), (N'P', N'procedure', 2), (N'U', N'table', 3),
+                       (N'IF', N'function', 4), (N'TF', N'function', 4), (N'FN', N'function', 4),
+                       (N'SO', N'sequence', 5)) as k(type, kind, place) on k.type = rtrim(o.type)
+         where o.schema_id = schema_id(N'wf')
+        union all
+        select N'type', t.name, 6, t.user_type_id
+          from sys.types as t
+         where t.schema_id = schema_id(N'wf')) as d
+ order by d.place, d.object_id desc;"""
+_LINKS = """
+select object_name(f.parent_object_id), f.name
+  from sys.foreign_keys as f
+ where f.schema_id = schema_id(N'wf');"""
+
+
 def installed_mssql_version(url: str) -> int | Failure | None:
     """Returns the version of the runtime in a database, None when there is none."""
     return _on(url, read_mssql_version)
@@ -105,6 +174,16 @@ def missing_mssql_objects(url: str) -> tuple[str, ...] | Failure:
         return tuple(sorted(declared_objects() - present))
 
     return _on(url, read)
+
+
+def read_mssql_rows(url: str, read: Callable[[Callable[[str], list[Row]]], T]) -> T | Failure:
+    """Lets a reader ask a database, in one transaction for all that it asks."""
+
+    def ask(connection: MssqlConnection) -> T | Failure:
+        connection.rows("begin transaction;")
+        return read(lambda query: connection.rows(query))
+
+    return _on(url, ask)
 
 
 def read_mssql_version(connection: MssqlConnection) -> int | None:

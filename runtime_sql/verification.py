@@ -6,6 +6,7 @@ looks for rows that point at nothing. It reads whole tables: minutes on a large 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -101,8 +102,10 @@ def missing_objects(url: str) -> tuple[str, ...] | Failure:
 def faults(url: str) -> tuple[str, ...] | Failure:
     """Returns a line for each reference to nothing and each setting that must not be."""
     if is_mssql(url):
-        return ()
-    return _look(url, lambda connection: (*_broken(connection), *_settings(connection)))
+        from runtime_sql.mssql_installer import read_mssql_rows
+
+        return read_mssql_rows(url, _faults)
+    return _look(url, lambda connection: _faults(lambda query: _all(connection, query)))
 
 
 def _look(url: str, read: Any) -> tuple[str, ...] | Failure:
@@ -130,26 +133,28 @@ def _missing(connection: psycopg.Connection[Any]) -> tuple[str, ...]:
     return tuple(sorted(declared_objects() - there))
 
 
-def _broken(connection: psycopg.Connection[Any]) -> list[str]:
+def _all(connection: psycopg.Connection[Any], query: str) -> list[tuple[Any, ...]]:
+    return connection.execute(query.encode()).fetchall()
+
+
+def _faults(rows: Callable[[str], list[tuple[Any, ...]]]) -> tuple[str, ...]:
+    """Asks in words that both dialects know."""
     lines = []
     for reference in REFERENCES:
         table, column, target = reference.table, reference.column, reference.target
-        row = connection.execute(
+        [(count, first)] = rows(
             f"select count(*), min(c.{column}) from wf.{table} as c where c.{column} <> 0"
             f" and not exists (select 1 from wf.{target} as p"
-            f" where p.{reference.target_column} = c.{column})".encode()
-        ).fetchone()
-        if row is not None and row[0]:
+            f" where p.{reference.target_column} = c.{column})"
+        )
+        if count:
             lines.append(
-                f"table {table}: {row[0]} rows name no {target} by {column} (first: {row[1]})"
+                f"table {table}: {count} rows name no {target} by {column} (first: {first})"
             )
-    return lines
-
-
-def _settings(connection: psycopg.Connection[Any]) -> list[str]:
-    row = connection.execute(
+    [(moved,)] = rows(
         "select count(*) from wf.wf_setting as s where s.name = 'now' and not exists"
         " (select 1 from wf.wf_setting as t where t.name = 'test_database')"
-    ).fetchone()
-    moved = row is not None and row[0]
-    return ["wf_setting: the clock is moved, and this is no test database"] if moved else []
+    )
+    if moved:
+        lines.append("wf_setting: the clock is moved, and this is no test database")
+    return tuple(lines)

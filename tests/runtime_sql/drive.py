@@ -204,6 +204,24 @@ def stop_clock(connection: psycopg.Connection[Any]) -> None:
     )
 
 
+def move_clock(connection: psycopg.Connection[Any], seconds: float) -> None:
+    """Moves the clock on; it stands still from then."""
+    if isinstance(connection, TsqlConnection):
+        stop_clock(connection)
+        connection.rows(
+            "update wf.wf_setting set value = wf.wf_time_text(wf.wf_add_ms(wf.wf_now(), %s))"
+            " where name = N'now';",
+            int(seconds * 1000),
+        )
+        return
+    connection.execute(
+        "insert into wf.wf_setting (name, value)"
+        " values ('now', (wf.wf_now() + make_interval(secs => %s))::text)"
+        " on conflict (name) do update set value = excluded.value",
+        (seconds,),
+    )
+
+
 def move_clock_to_next_due(connection: psycopg.Connection[Any]) -> bool:
     """Moves the stopped clock to the next deadline, delay or timer; False when there is none."""
     if isinstance(connection, TsqlConnection):

@@ -39,15 +39,6 @@ def begin(connection: psycopg.Connection[Any], folder: Path, text: str) -> int:
     return drive.start(connection, spec.name, {})
 
 
-def move_clock(connection: psycopg.Connection[Any], seconds: int) -> None:
-    connection.execute(
-        "insert into wf.wf_setting (name, value)"
-        " values ('now', (wf.wf_now() + make_interval(secs => %s))::text)"
-        " on conflict (name) do update set value = excluded.value",
-        (seconds,),
-    )
-
-
 def status(connection: psycopg.Connection[Any], instance_id: int) -> tuple[Any, ...]:
     row = connection.execute(
         "select status, error_code, engine_error_code from wf.workflow_instance"
@@ -188,7 +179,7 @@ def test_the_older_of_two_tokens_still_works_and_the_third_replaces_it(
     second, third = "second" * 6, "third" * 6
     connection.execute("select wf.sp_register_worker('driver', %s, array['*'])", (second,))
     assert (works(drive.TOKEN), works(second)) == (True, True)
-    move_clock(connection, 1)
+    drive.move_clock(connection, 1)
     connection.execute("select wf.sp_register_worker('driver', %s, array['*'])", (third,))
     assert [works(drive.TOKEN), works(second), works(third)].count(True) == 2
     assert works(third)
@@ -268,7 +259,7 @@ def test_a_submit_under_an_old_token_changes_nothing(
 ) -> None:
     old = drive.claim(connection, lease_seconds=10)
     assert old is not None
-    move_clock(connection, 11)
+    drive.move_clock(connection, 11)
     new = drive.claim(connection)
     assert new is not None
     assert new["lease_token"] == old["lease_token"] + 1
@@ -299,7 +290,7 @@ def test_a_late_submit_is_accepted_until_the_lease_is_taken_back(
 ) -> None:
     task = drive.claim(connection, lease_seconds=10)
     assert task is not None
-    move_clock(connection, 60)
+    drive.move_clock(connection, 60)
 
     assert drive.submit(connection, task, 0, {})["accepted"] is True
 
@@ -426,7 +417,7 @@ def test_a_heartbeat_extends_the_lease(connection: psycopg.Connection[Any], star
     row = connection.execute(
         beat, (task["node_execution_id"], drive.WORKER, drive.TOKEN, task["lease_token"])
     ).fetchone()
-    move_clock(connection, 60)
+    drive.move_clock(connection, 60)
 
     assert row == (1, "NONE")
     assert drive.claim(connection) is None
@@ -451,7 +442,7 @@ def test_a_lost_lease_is_offered_again_as_the_same_attempt(
     connection: psycopg.Connection[Any], started: int
 ) -> None:
     drive.claim(connection, lease_seconds=10)
-    move_clock(connection, 11)
+    drive.move_clock(connection, 11)
 
     again = drive.claim(connection)
 
@@ -464,7 +455,7 @@ def test_the_node_fails_after_its_last_delivery(
 ) -> None:
     for _ in range(5):
         assert drive.claim(connection, lease_seconds=10) is not None
-        move_clock(connection, 11)
+        drive.move_clock(connection, 11)
 
     assert drive.claim(connection) is None
     assert status(connection, started) == ("FAILED", None, 10014)
@@ -475,7 +466,7 @@ def test_an_action_that_is_not_idempotent_fails_at_the_first_loss(
 ) -> None:
     instance = begin(connection, tmp_path, "workflow o { action a = once.do() }")
     drive.claim(connection, lease_seconds=10)
-    move_clock(connection, 11)
+    drive.move_clock(connection, 11)
 
     row = connection.execute("select reclaimed_count from wf.sp_tick()").fetchone()
 

@@ -63,10 +63,12 @@ begin
     declare @v_value_json nvarchar(max);
     declare @v_error_code int;
     declare @v_error_message nvarchar(max);
-    declare @v_index_text nvarchar(max) = concat(N'["var",', wf.wf_json_quote(@index_name), N',',
-                                                 wf.wf_json_quote(@body_key), N',[]]');
+    declare @v_index_text nvarchar(max);
 
-    set @v_index_text = wf.wf_canonical_json(@v_index_text, 0);
+    if @index_name is not null
+        set @v_index_text = wf.wf_canonical_json(
+            concat(N'["var",', wf.wf_json_quote(@index_name), N',', wf.wf_json_quote(@body_key),
+                   N',[]]'), 0);
     set @texts = null;
     while 1 = 1
     begin
@@ -77,8 +79,7 @@ begin
         set @v_index = @v_index + 1;
         set @v_read_text = wf.wf_canonical_json(@v_read_json, 0);
         if @v_read_text = N'["ctx","index",[]]' collate Latin1_General_100_BIN2
-           or @index_name is not null
-              and @v_read_text = @v_index_text collate Latin1_General_100_BIN2
+           or @v_read_text = @v_index_text collate Latin1_General_100_BIN2
             set @v_text = concat(N'[', nchar(1), N']');
         else if @v_read_text = N'["ctx","iterationNo",[]]' collate Latin1_General_100_BIN2
             set @v_text = concat(N'[', nchar(2), N']');

@@ -1,13 +1,12 @@
 """The runtime's routines on the server that WF_MSSQL_URL names, with the builder of small graphs.
 
 The builder is that of tests/runtime_sql with other words, so that one table of cases serves both
-dialects. The runtime is installed into the database named when it is not there yet; each test runs
-in a transaction that is rolled back. Without WF_MSSQL_URL the tests are skipped.
+dialects. Each test runs in a transaction that is rolled back. Without WF_MSSQL_URL the tests are
+skipped.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -15,9 +14,8 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from compiler import json_values
-from runtime_sql.scripts import SCRIPTS, read_script
-from tests.mssql_server import server_url
 from tests.runtime_sql.conftest import CONTENT_HASH, LOOPS, GraphDatabase, outcome
+from tests.runtime_sql.tsql import empty
 
 OUTPUTS = {
     "value_json": "nvarchar(max)",
@@ -378,17 +376,10 @@ def connect(url: str) -> Any:
 
 
 @pytest.fixture(scope="session")
-def mssql_connection() -> Iterator[Any]:
-    """A connection to a database with the runtime."""
-    with connect(server_url()) as connection:
-        installed = execute(connection, "select object_id('wf.wf_eval_expression')", ())
-        if installed == [(None,)]:
-            for name in SCRIPTS["mssql"]:
-                for batch in re.split(r"^GO$\n?", read_script("mssql", name), flags=re.M):
-                    if batch.strip():
-                        execute(connection, batch, ())
-            connection.commit()
-        connection.rollback()
+def mssql_connection(mssql_url: str) -> Iterator[Any]:
+    """A connection to a database with the runtime, in which no other test left anything."""
+    empty(mssql_url)
+    with connect(mssql_url) as connection:
         yield connection
 
 

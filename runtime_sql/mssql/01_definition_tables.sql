@@ -22,7 +22,7 @@ create table wf.wf_setting (
     constraint pk_wf_setting primary key (name)
 );
 
--- name_folded: two names that differ only in case are refused (R19).
+-- name_folded: two names that differ only in case are refused (R19), by a trigger.
 create table wf.workflow_def (
     workflow_def_id  bigint identity(1, 1) not null,
     name             nvarchar(120) collate Latin1_General_100_BIN2 not null,
@@ -32,10 +32,10 @@ create table wf.workflow_def (
     name_folded      as lower(name) persisted,
     constraint pk_workflow_def primary key (workflow_def_id),
     constraint uq_workflow_def_name unique (name),
-    constraint uq_workflow_def_name_folded unique (name_folded),
     constraint ck_workflow_def_name check
         (name like N'[A-Za-z_]%' and name not like N'%[^A-Za-z0-9_]%')
 );
+create index ix_workflow_def_name_folded on wf.workflow_def (name_folded);
 
 create table wf.workflow_version (
     workflow_version_id  bigint identity(1, 1) not null,

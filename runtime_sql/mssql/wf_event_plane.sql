@@ -545,6 +545,9 @@ begin
          where r.seq > @v_seq
          order by r.seq;
         if @v_mode is null return;
+        -- One that is being deleted is waited for, and then is none (wf_delete_definition.sql).
+        if not exists (select 1 from wf.workflow_def as d with (holdlock)
+                        where d.workflow_def_id = @v_def_id) continue;
         set @v_is_applied = case when exists (
             select 1 from wf.event_delivery as d
              where d.event_id = @event_id and d.workflow_def_id = @v_def_id
@@ -552,7 +555,9 @@ begin
         if @v_mode = N'start_instance' or @v_mode = N'start_or_signal' and @v_is_applied = 0
             exec wf.wf_start_by_event @event_id = @event_id, @workflow_def_id = @v_def_id,
                 @workflow_version_id = @v_version_id, @inputs_json = @v_inputs_json;
-        else if @v_is_applied = 0
+        else if not exists (
+            select 1 from wf.event_delivery as d
+             where d.event_id = @event_id and d.workflow_def_id = @v_def_id)
             exec wf.wf_add_delivery @event_id = @event_id, @workflow_def_id = @v_def_id,
                 @workflow_instance_id = null, @node_execution_id = null,
                 @outcome = N'ignored', @reason = N'nothing was waiting';

@@ -10,6 +10,25 @@ set xact_abort on;
 set nocount on;
 GO
 
+-- Refuses a name that differs from another only in case (R19): in a case-insensitive database the two
+-- would be one. Deploys follow one another, so none slips in between. 20010.
+if object_id(N'wf.tr_workflow_def_name', N'TR') is not null drop trigger wf.tr_workflow_def_name;
+GO
+create trigger wf.tr_workflow_def_name on wf.workflow_def after insert
+as
+begin
+    set nocount on;
+    declare @v_message nvarchar(2000) = (
+        select top (1) concat(N'workflow ', i.name, N' differs from workflow ', d.name,
+                              N' only in case')
+          from inserted as i
+          join wf.workflow_def as d
+            on d.name_folded = lower(i.name) and d.workflow_def_id <> i.workflow_def_id);
+
+    if @v_message is not null throw 70010, @v_message, 1;
+end;
+GO
+
 -- The triggers refuse rows for a version that is published already (R3). 20003.
 if object_id(N'wf.tr_workflow_node_published', N'TR') is not null
     drop trigger wf.tr_workflow_node_published;

@@ -395,3 +395,29 @@ def any_url(request: pytest.FixtureRequest) -> str:
     url = str(request.getfixturevalue("mssql_url"))
     empty(url)
     return url
+
+
+@pytest.fixture(params=["pg", "sql_server"])
+def rolled_back(request: pytest.FixtureRequest) -> Iterator[psycopg.Connection[Any]]:
+    """A connection to a database with the runtime that has lost, after the test, what it did: on
+    PostgreSQL to the module's, in a transaction, on SQL Server to one that was emptied before."""
+    from tests.runtime_sql import drive
+    from tests.runtime_sql.tsql import empty
+
+    if request.param == "pg":
+        database = str(request.getfixturevalue("module_url"))
+        with drive.connect(database) as opened, opened.transaction(force_rollback=True):
+            yield opened
+        return
+    url = str(request.getfixturevalue("mssql_url"))
+    empty(url)
+    with drive.connect(url) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def module_url(pg_server: EmbeddedServer, pg_template: str) -> Iterator[str]:
+    """The URL of a PostgreSQL database with the runtime, for all tests of a module."""
+    name = f"module_{uuid4().hex}"
+    yield pg_server.create_database(name, pg_template)
+    pg_server.drop_database(name)

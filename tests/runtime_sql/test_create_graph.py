@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -68,19 +67,9 @@ ONLY_THE_COMPILER = {
 Connection = psycopg.Connection[Any]
 
 
-@pytest.fixture(scope="module")
-def database(pg_server: EmbeddedServer, pg_template: str) -> Iterator[str]:
-    name = f"graphs_{os.getpid()}"
-    yield pg_server.create_database(name, pg_template)
-    pg_server.drop_database(name)
-
-
 @pytest.fixture
-def connection(database: str) -> Iterator[Connection]:
-    """One transaction, rolled back at the end."""
-    with psycopg.connect(database) as opened:
-        yield opened
-        opened.rollback()
+def connection(rolled_back: Connection) -> Connection:
+    return rolled_back
 
 
 def create(connection: Connection, document: str, **options: bool) -> tuple[Any, ...]:

@@ -278,9 +278,8 @@ def test_a_program_that_cannot_run_is_refused(
 ) -> None:
     bare_version(connection, f"{ROOT}, ('i', 'SWITCH', false)", "('g', 'i', 'SEQUENCE', 0, null)")
     connection.execute(
-        "update wf.workflow_node set attributes_json = jsonb_build_object('subject', %s::jsonb)"
-        " where node_key = 'i'",
-        (program,),
+        "update wf.workflow_node set attributes_json = %s::jsonb where node_key = 'i'",
+        (f'{{"subject": {program}}}',),
     )
 
     with pytest.raises(psycopg.Error) as refused:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,6 @@ from runtime_sql.connection import CreatedGraph, connect
 from runtime_sql.failures import ApiError
 from tests.runtime_sql import drive
 from tests.unit.emit.small_specs import NODE_TYPES
-from wfsql.embedded import EmbeddedServer
 
 Connection = psycopg.Connection[Any]
 TEXT = """
@@ -30,18 +27,9 @@ workflow flow {
 """
 
 
-@pytest.fixture(scope="module")
-def database(pg_server: EmbeddedServer, pg_template: str) -> Iterator[str]:
-    name = f"repository_{os.getpid()}"
-    yield pg_server.create_database(name, pg_template)
-    pg_server.drop_database(name)
-
-
 @pytest.fixture
-def connection(database: str) -> Iterator[Connection]:
-    """One transaction, rolled back at the end."""
-    with drive.connect(database) as opened, opened.transaction(force_rollback=True):
-        yield opened
+def connection(rolled_back: Connection) -> Connection:
+    return rolled_back
 
 
 def deploy(connection: Connection, folder: Path, text: str = TEXT) -> None:

@@ -193,6 +193,8 @@ class TsqlConnection:
             names = _NAMED.findall(text)
             text, parameters = _NAMED.sub("%s", text), [parameters[name] for name in names]
         values = [sql_value(value) for value in parameters]
+        if text in ("begin", "commit", "rollback"):
+            pytest.skip("for PostgreSQL alone: two sessions that meet, seen in pg_locks")
         if text.startswith("set statement_timeout"):
             text = "set lock_timeout 20000;"
         if (found := _FOR_EACH.match(text)) and found["argument"] not in ("null", "default"):
@@ -233,6 +235,15 @@ class TsqlConnection:
     def _call(
         self, routine: RoutineEntry, written: Sequence[str], values: list[Any]
     ) -> tuple[Sequence[str], list[tuple[Any, ...]]]:
+        moments = {
+            place: self.rows(plain(f"select {argument}"))[0][0]
+            for place, argument in enumerate(written)
+            if argument.startswith("wf.wf_now()")
+        }
+        written = [
+            f"'{moments[place].isoformat()}'" if place in moments else argument
+            for place, argument in enumerate(written)
+        ]
         given = _by_name(routine, written, list(values))
         columns = routine.columns or (Field(routine.name, routine.returns),)
         if routine.kinds["mssql"] == "function":

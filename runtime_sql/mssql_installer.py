@@ -140,8 +140,8 @@ def uninstall_mssql(url: str, *, delete_data: bool = False) -> tuple[int | None,
     return _on(url, change)
 
 
-# What uses others first: views and procedures, then tables, then what those may use; of one kind the
-# newest first.
+# What uses others first: views and procedures, then tables, then what those may use; of one kind
+# the newest first.
 _DROPPED = """
 select d.kind, d.name
   from (select k.kind, o.name, k.place, o.object_id

@@ -83,6 +83,10 @@ grant select on wf.v_lease to wf_operator, wf_reader;
 grant select on wf.v_worker to wf_operator, wf_reader;
 grant select on wf.v_scale_recommendation to wf_operator, wf_reader;
 grant select on wf.v_unclaimable to wf_operator, wf_reader;
+grant select on wf.v_open_node to wf_operator, wf_reader;
+grant select on wf.v_attempt to wf_operator, wf_reader;
+grant select on wf.v_event to wf_operator, wf_reader;
+grant select on wf.v_event_delivery to wf_operator, wf_reader;
 grant select on wf.v_action to wf_gateway, wf_operator, wf_reader;
 grant select on wf.v_workflow to wf_gateway, wf_operator, wf_reader;
 GO

@@ -143,7 +143,7 @@ def _shared_tables(scripts: Iterable[str]) -> str:
 
 
 def _own_names(script: str) -> str:
-    """Gives the temporary tables that a batch makes names of their own; lines stay where they are."""
+    """Gives the temporary tables that a batch makes names of their own; lines stay."""
     parts, start = [], 0
     ends = [found.end() for found in _TOKEN.finditer(script) if found["go"]]
     for end in [*ends, len(script)]:

@@ -27,8 +27,8 @@ EMITTED = {f"{name}.sql": emit(spec) for name, spec in NODE_TYPES.items()} | {
 }
 
 
-# The binder loses the columns of OPENJSON on the way into a subquery or an aggregate. SQL Server does
-# not: each is a reference to a row of an OPENJSON, or of a table made of one, around it.
+# The binder loses the columns of OPENJSON on the way into a subquery or an aggregate, SQL Server
+# does not: each refers to a row of an OPENJSON, or of a table made of one, around it.
 _LOST = {
     "wf_execution_scope.sql": {"p.key"},
     "wf_apply_validation_plan.sql": {"p.key", "k.key"},

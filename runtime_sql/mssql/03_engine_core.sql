@@ -99,7 +99,7 @@ begin
          where s.name = N'gate_timeout_ms';
         set @v_timeout = coalesce(@v_timeout, 60000);
     end;
-    exec @v_answer = sp_getapplock @Resource = @v_resource, @LockMode = @v_mode,
+    exec @v_answer = sys.sp_getapplock @Resource = @v_resource, @LockMode = @v_mode,
         @LockOwner = N'Transaction', @LockTimeout = @v_timeout;
     set @is_taken = case when @v_answer >= 0 then 1 else 0 end;
     if @is_taken = 0 and @waits = 1

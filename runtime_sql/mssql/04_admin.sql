@@ -110,7 +110,7 @@ begin
     declare @v_salt varbinary(64) = cast(newid() as binary(16));
     declare @v_token_id nvarchar(200) = lower(convert(varchar(200), @v_salt, 2));
 
-    exec @v_result = sp_getapplock @Resource = @v_resource, @LockMode = N'Exclusive',
+    exec @v_result = sys.sp_getapplock @Resource = @v_resource, @LockMode = N'Exclusive',
         @LockOwner = N'Transaction', @LockTimeout = 60000;
     if @v_result < 0 throw 70009, N'the worker is being registered; try again', 1;
     update wf.worker set max_concurrency = @max_concurrency, desired_state = N'ACTIVE'

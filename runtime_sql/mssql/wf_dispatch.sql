@@ -324,7 +324,7 @@ begin
     declare @v_resource nvarchar(255) = concat(N'wf.a.', @action_id);
     declare @v_result int;
 
-    exec @v_result = sp_getapplock @Resource = @v_resource, @LockMode = N'Exclusive',
+    exec @v_result = sys.sp_getapplock @Resource = @v_resource, @LockMode = N'Exclusive',
         @LockOwner = N'Transaction', @LockTimeout = 0;
     set @is_held = case when @v_result >= 0 then 1 else 0 end;
 end;

@@ -182,7 +182,7 @@ begin
     declare @v_resource nvarchar(255) = concat(N'wf.e.', @event_type);
     declare @v_result int;
 
-    exec @v_result = sp_getapplock @Resource = @v_resource, @LockMode = @mode,
+    exec @v_result = sys.sp_getapplock @Resource = @v_resource, @LockMode = @mode,
         @LockOwner = N'Transaction', @LockTimeout = 60000;
     if @v_result < 0 throw 70009, N'events of this type are busy; try again', 1;
 end;

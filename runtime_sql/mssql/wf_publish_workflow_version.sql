@@ -401,7 +401,7 @@ begin
                       and not exists (select 1 from wf.action_throttle as t
                                        where t.action_id = a.action_id))
         return;
-    exec @v_locked = sp_getapplock @Resource = N'wf.throttles', @LockMode = N'Exclusive',
+    exec @v_locked = sys.sp_getapplock @Resource = N'wf.throttles', @LockMode = N'Exclusive',
         @LockOwner = N'Transaction', @LockTimeout = 60000;
     if @v_locked < 0 throw 70009, N'other deploys are at it; try again', 1;
     insert into wf.action_throttle (action_id)

@@ -31,7 +31,7 @@ begin
     exec wf.wf_check_dispatch @dispatch_json = @dispatch_json;
     begin try
         begin transaction;
-        exec @v_result = sp_getapplock @Resource = N'wf.deploy', @LockMode = N'Exclusive',
+        exec @v_result = sys.sp_getapplock @Resource = N'wf.deploy', @LockMode = N'Exclusive',
             @LockOwner = N'Transaction', @LockTimeout = 60000;
         if @v_result < 0 throw 70009, N'another deploy is running', 1;
         if not exists (select 1 from wf.workflow_action as a where a.action_name = @action_name)
@@ -161,7 +161,7 @@ begin
         substring(wf.wf_json_without(@v_full_json, N',description,'), 2, 1000000000)), 0);
     begin try
         begin transaction;
-        exec @v_result = sp_getapplock @Resource = N'wf.deploy', @LockMode = N'Exclusive',
+        exec @v_result = sys.sp_getapplock @Resource = N'wf.deploy', @LockMode = N'Exclusive',
             @LockOwner = N'Transaction', @LockTimeout = 60000;
         if @v_result < 0 throw 70009, N'another deploy is running', 1;
         insert into wf.workflow_action_revision (action_name, revision, description, version,

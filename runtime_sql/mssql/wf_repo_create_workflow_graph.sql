@@ -320,7 +320,7 @@ begin
     declare @v_description nvarchar(max) = wf.wf_json_member(@spec, N'description');
     declare @v_message nvarchar(2000);
 
-    exec @v_result = sp_getapplock @Resource = N'wf.deploy', @LockMode = N'Exclusive',
+    exec @v_result = sys.sp_getapplock @Resource = N'wf.deploy', @LockMode = N'Exclusive',
         @LockOwner = N'Transaction', @LockTimeout = 60000;
     if @v_result < 0 throw 70009, N'another deploy is running', 1;
     select @v_message = concat(N'workflow ', @name, N' differs from workflow ', d.name,

@@ -2,13 +2,14 @@
 
 The binder reads CREATE scripts together, in the order of deployment, as if they were one database.
 It knows SQL Server 2019, nothing of `sys` but what is declared here, and one name space for all
-temporary tables; so each batch's get names of their own first.
+temporary tables; so those that a batch makes get names of their own first. A procedure may use a
+table that its caller has made: it is bound to the widest one of that name in the scripts.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from itertools import count
 from typing import Any
@@ -48,6 +49,9 @@ _TOKEN = re.compile(
     r"|(?P<go>^[ \t]*GO[ \t]*$)|(?P<temporary>(?<![\w@#$])#\w+)",
     re.DOTALL | re.IGNORECASE | re.MULTILINE,
 )
+_MADE = re.compile(
+    r"create table (?P<name>#\w+)\s*\((?P<columns>.*?)\)\s*;", re.DOTALL | re.IGNORECASE
+)
 _numbers = count(1)
 
 
@@ -63,7 +67,8 @@ def bind(scripts: Mapping[str, str]) -> dict[str, list[Complaint]]:
         management.Common.TransactSqlVersion.Version150,
     )
     parse = management.Parser.Parser.Parse
-    parsed = {"": parse(_SYSTEM, options)}
+    shared = _shared_tables(scripts.values())
+    parsed = {"": parse(_SYSTEM, options), "callers": parse(shared, options)}
     parsed |= {name: parse(_own_names(text), options) for name, text in scripts.items()}
     import System.Collections.Generic
 
@@ -124,14 +129,36 @@ def _provider() -> Any:
     return provider
 
 
+def _shared_tables(scripts: Iterable[str]) -> str:
+    """Returns batches that make each temporary table as its callers do, as one that stays: the
+    binder forgets temporary ones at the end of a batch."""
+    widest: dict[str, str] = {}
+    for script in scripts:
+        for found in _MADE.finditer(script):
+            name = found["name"].lower()
+            widest[name] = max(widest.get(name, ""), found["columns"], key=len)
+    return "\n".join(
+        f"create table wf.shared__{name[1:]} ({columns});\nGO" for name, columns in widest.items()
+    )
+
+
 def _own_names(script: str) -> str:
-    """Gives the temporary tables of each batch names of their own; lines stay where they are."""
-    number = next(_numbers)
+    """Gives the temporary tables that a batch makes names of their own; lines stay."""
+    parts, start = [], 0
+    ends = [found.end() for found in _TOKEN.finditer(script) if found["go"]]
+    for end in [*ends, len(script)]:
+        batch, start = script[start:end], end
+        made = {found["name"].lower() for found in _MADE.finditer(batch)}
+        parts.append(_TOKEN.sub(_renamed(made, next(_numbers)), batch))
+    return "".join(parts)
 
+
+def _renamed(made: set[str], number: int) -> Callable[[re.Match[str]], str]:
     def rename(found: re.Match[str]) -> str:
-        nonlocal number
-        if found["go"]:
-            number = next(_numbers)
-        return f"{found[0]}__{number}" if found["temporary"] else found[0]
+        if not found["temporary"]:
+            return found[0]
+        if found[0].lower() in made:
+            return f"{found[0]}__{number}"
+        return f"wf.shared__{found[0][1:]}"
 
-    return _TOKEN.sub(rename, script)
+    return rename

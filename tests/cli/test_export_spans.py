@@ -45,10 +45,11 @@ class Collector:
         return found
 
 
-@pytest.fixture
-def collector() -> Iterator[Collector]:
+def collecting() -> Iterator[Collector]:
+    """Plays a collector for as long as it is used."""
+
     class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:  # noqa: N802
+        def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             if self.headers.get("Content-Encoding") == "gzip":
                 body = gzip.decompress(body)
@@ -68,6 +69,11 @@ def collector() -> Iterator[Collector]:
     server.shutdown()
     server.server_close()
     thread.join()
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    yield from collecting()
 
 
 @pytest.fixture

@@ -6,13 +6,15 @@
 
 declares, in a handlers module and nowhere else, that action `sample.trim` is done by that program:
 its input is JSON on stdin, its output JSON on stdout (nothing is null), its exit code the result
-code. The arguments are fixed and go to no shell; data stands on stdin only. A program that is not
-wanted any more is asked to end, and killed if it does not.
+code. TRACEPARENT in its environment is the trace that it belongs to. The arguments are fixed and go
+to no shell; data stands on stdin only. A program that is not wanted any more is asked to end, and
+killed if it does not.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -39,23 +41,28 @@ def command(name: str, argv: Sequence[str]) -> Callable[..., Result]:
     program = tuple(argv)
 
     def run_program(task: TaskContext, /, **input: Any) -> Result:
-        return _run(program, input, task.cancelled)
+        return _run(program, input, task)
 
     declared = sys._getframe(1).f_globals.setdefault(COMMANDS_NAME, [])
     declared.append((name, run_program))
     return run_program
 
 
-def _run(argv: tuple[str, ...], input: dict[str, Any], cancelled: threading.Event) -> Result:
+def _run(argv: tuple[str, ...], input: dict[str, Any], task: TaskContext) -> Result:
     text = json_values.dumps(input)
+    traced = {} if task.trace_parent is None else {"TRACEPARENT": task.trace_parent}
     try:
         process = subprocess.Popen(
-            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, **traced} if traced else None,
         )
     except OSError as error:
         return Result(-1, message=f"{argv[0]}: {(error.strerror or str(error)).lower()}")
     with process:
-        out, errors = _communicate(process, text.encode(), cancelled)
+        out, errors = _communicate(process, text.encode(), task.cancelled)
     message = _last_line(errors) if process.returncode else None
     if process.returncode < 0:
         return Result(-1, message=f"{argv[0]} was ended by signal {-process.returncode}")

@@ -66,16 +66,22 @@ class Result:
 class TaskContext:
     """Where a handler runs: the node's path, the attempt, and whether it is still wanted.
 
-    In another process `cancelled` is never set: an event does not reach that far.
+    In another process `cancelled` is never set: an event does not reach that far. `trace_parent` is
+    the header `traceparent` for what the handler calls; None where nothing is traced.
     """
 
     path: str
     attempt: int
     instance_id: str
     cancelled: threading.Event = field(default_factory=threading.Event)
+    trace_parent: str | None = None
 
-    def __reduce__(self) -> tuple[type[TaskContext], tuple[str, int, str]]:
-        return TaskContext, (self.path, self.attempt, self.instance_id)
+    def __reduce__(self) -> tuple[Callable[..., TaskContext], tuple[str, int, str, str | None]]:
+        return _elsewhere, (self.path, self.attempt, self.instance_id, self.trace_parent)
+
+
+def _elsewhere(path: str, attempt: int, instance_id: str, trace_parent: str | None) -> TaskContext:
+    return TaskContext(path, attempt, instance_id, trace_parent=trace_parent)
 
 
 @dataclass(frozen=True, slots=True)

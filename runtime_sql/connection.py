@@ -44,7 +44,7 @@ _KEEP_ALIVE: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """An action that this worker holds a lease on."""
+    """An action that this worker holds a lease on. `trace_parent`: the W3C context of its node."""
 
     execution_id: int
     instance_id: int
@@ -58,6 +58,7 @@ class Task:
     lease_until: datetime | None
     deadline: datetime | None
     path: str
+    trace_parent: str | None = None
 
 
 class Held(Protocol):

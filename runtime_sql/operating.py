@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from runtime_sql.failures import ApiError, DatabaseProblem, Failure
@@ -23,6 +23,7 @@ from runtime_sql.operator_rows import (
     NodeCount,
     OpenNode,
     Retried,
+    SpanRow,
     Unclaimable,
     WorkerRow,
     WorkerState,
@@ -44,6 +45,12 @@ _OPEN = """o.node_execution_id, o.path, o.node_key, o.node_type, o.status, o.wai
 _ATTEMPT = """a.node_execution_id, a.path, a.node_key, a.action_name, a.attempt_no, a.worker_id,
     a.status, a.result_code, a.engine_error_code, a.engine_error_message, a.started_at,
     a.ended_at"""
+_SPAN = """e.node_execution_id, e.parent_execution_id, e.path, e.node_key, e.node_type, e.status,
+    e.action_name, e.attempt_no, e.result_code, e.engine_error_code, e.worker_id, e.created_at,
+    e.ended_at, e.is_generated, e.is_loop_body"""
+_ATTEMPT_SPAN = """a.node_execution_id, a.node_execution_id, a.path, a.node_key, 'ATTEMPT',
+    a.status, a.action_name, a.attempt_no, a.result_code, a.engine_error_code, a.worker_id,
+    a.started_at, a.ended_at, a.lease_token"""
 _EVENT = """e.event_id, e.event_type, e.source, e.idempotency_key, e.correlation_key,
     e.occurred_at, e.ingested_at, e.duplicate_count, e.workflow_instance_id"""
 _DELIVERY = """d.event_id, d.delivery_no, d.workflow_name, d.workflow_instance_id, d.path,
@@ -183,6 +190,51 @@ class OperatorCalls(ABC):
         if isinstance(rows, ApiError | DatabaseProblem):
             return rows
         return [Attempt(*row) for row in rows]
+
+    def database_id(self) -> str | Failure:
+        rows = self._select("wf.wf_database_id()", "(select 1 as one) as x", "1 = 1", "x.one", 1)
+        return rows if isinstance(rows, ApiError | DatabaseProblem) else str(rows[0][0])
+
+    def execution_spans(self, instance_id: int) -> list[SpanRow] | Failure:
+        rows = self._select(
+            _SPAN,
+            "wf.v_node_execution as e",
+            "e.workflow_instance_id = %s",
+            "e.node_execution_id",
+            _MOST_ROWS,
+            instance_id,
+        )
+        if isinstance(rows, ApiError | DatabaseProblem):
+            return rows
+        return [
+            # Hidden is what is generated, but is no loop's body.
+            SpanRow(*(*row[:13], bool(row[13] and not row[14]), None))
+            for row in rows
+        ]
+
+    def attempt_spans(self, instance_id: int) -> list[SpanRow] | Failure:
+        rows = self._select(
+            _ATTEMPT_SPAN,
+            "wf.v_attempt as a",
+            "a.workflow_instance_id = %s and a.started_at is not null",
+            "a.node_execution_id, a.lease_token",
+            _MOST_ROWS,
+            instance_id,
+        )
+        if isinstance(rows, ApiError | DatabaseProblem):
+            return rows
+        return [SpanRow(*(*row[:13], False, row[13])) for row in rows]
+
+    def ended_since(self, moment: datetime, limit: int) -> list[int] | Failure:
+        rows = self._select(
+            "i.workflow_instance_id, i.ended_at",
+            "wf.v_instance as i",
+            "i.ended_at >= %s",
+            "i.ended_at, i.workflow_instance_id",
+            limit,
+            moment.astimezone(UTC),
+        )
+        return rows if isinstance(rows, ApiError | DatabaseProblem) else [row[0] for row in rows]
 
     def events(
         self,

@@ -136,6 +136,31 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
+class SpanRow:
+    """An execution or an attempt with its times, for a trace. An open one has no `ended_at`.
+
+    `parent_id` is 0 at the root; `is_hidden`: the compiler made the node for itself. Of an attempt
+    `lease_token` is set, and both ids are that of its node.
+    """
+
+    execution_id: int
+    parent_id: int
+    path: str
+    node_key: str
+    type: str
+    status: str
+    action: str | None
+    attempt: int
+    result_code: int | None
+    engine_error_code: int | None
+    worker_id: str | None
+    started_at: datetime
+    ended_at: datetime | None
+    is_hidden: bool
+    lease_token: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class EventRow:
     """An event without its payload. `instance_id`: of a signal to one instance."""
 
@@ -235,6 +260,18 @@ class OperatorClient(Protocol):
 
     def attempts(self, instance_id: int, limit: int = 1000) -> list[Attempt] | Failure:
         """Returns the attempts at an instance's actions, by action the newest first."""
+
+    def database_id(self) -> str | Failure:
+        """Returns the name that the database keeps for good, of which trace ids are made."""
+
+    def execution_spans(self, instance_id: int) -> list[SpanRow] | Failure:
+        """Returns all executions of an instance with their times, the hidden ones, too."""
+
+    def attempt_spans(self, instance_id: int) -> list[SpanRow] | Failure:
+        """Returns the attempts that a worker has begun, the oldest first."""
+
+    def ended_since(self, moment: datetime, limit: int) -> list[int] | Failure:
+        """Returns the instances that have ended at a moment or after it, the earliest first."""
 
     def events(
         self,

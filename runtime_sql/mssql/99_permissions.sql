@@ -35,6 +35,7 @@ grant execute on wf.wf_repo_get_action_schema to wf_author, wf_gateway, wf_opera
 grant execute on wf.wf_repo_list_actions to wf_author, wf_gateway, wf_operator, wf_reader;
 grant execute on wf.wf_require_runtime to wf_author, wf_gateway, wf_operator, wf_reader;
 grant execute on wf.wf_runtime_version to wf_author, wf_gateway, wf_operator, wf_reader;
+grant execute on wf.wf_database_id to wf_author, wf_gateway, wf_operator, wf_reader;
 GO
 
 -- Working.

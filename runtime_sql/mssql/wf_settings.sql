@@ -15,6 +15,15 @@ begin
 end;
 GO
 
+-- A name of this database that it keeps for good, also in a backup: when it was first installed.
+-- Trace ids are made of it and the instance's id, so that those of two databases differ.
+create or alter function wf.wf_database_id() returns nvarchar(40)
+as
+begin
+    return (select convert(nvarchar(40), min(v.installed_at), 126) from wf.schema_version as v);
+end;
+GO
+
 -- Refuses a runtime older than @version. Errors: 20006.
 create or alter procedure wf.wf_require_runtime @version int
 as

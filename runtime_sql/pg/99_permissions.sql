@@ -21,7 +21,7 @@ begin
         return;
     end if;
     grant usage on schema wf to wf_author, wf_gateway, wf_operator, wf_reader;
-    grant execute on function wf.wf_runtime_version, wf.wf_require_runtime
+    grant execute on function wf.wf_runtime_version, wf.wf_database_id, wf.wf_require_runtime
        to wf_author, wf_gateway, wf_operator, wf_reader;
 
     -- Deploying.

@@ -6,6 +6,14 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
     select max(v.version) from wf.schema_version v
 $$;
 
+-- A name of this database that it keeps for good, also in a backup: when it was first installed.
+-- Trace ids are made of it and the instance's id, so that those of two databases differ.
+create or replace function wf.wf_database_id() returns text
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+    select to_char(min(v.installed_at) at time zone 'UTC', 'YYYYMMDD"T"HH24MISSUS')
+      from wf.schema_version v
+$$;
+
 -- Refuses a runtime older than p_version; every deploy script calls it first. Errors: 20006.
 create or replace function wf.wf_require_runtime(p_version integer) returns void
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$

@@ -282,6 +282,7 @@ def good_arguments(world: World) -> dict[str, dict[str, Any]]:
         "wf_repo_get_action_schema": {"action_name": "t.do", "revision": "none"},
         "wf_repo_list_actions": {},
         "wf_runtime_version": {},
+        "wf_database_id": {},
         "wf_require_runtime": {"version": "1"},
         "wf_now": {},
         "wf_execution_path": execution,

@@ -314,6 +314,7 @@ OUTCOMES: dict[str, dict[str, str]] = {
     },
     "wf_repo_list_actions": {},
     "wf_runtime_version": {},
+    "wf_database_id": {},
     "wf_require_runtime": {
         "version": "20006: null; nothing: negative zero",
     },

@@ -68,6 +68,9 @@ COMMANDS: tuple[Command, ...] = (
     Command("logs", "logs", "list the attempts at an instance's actions", "Operators"),
     Command("events", "events", "list events and what came of them", "Operators"),
     Command("workers", "workers", "list the workers and what they have in hand", "Operators"),
+    Command(
+        "export-spans", "export_spans", "send traces to an OpenTelemetry collector", "Operators"
+    ),
     Command("cancel", "cancel", "end instances", "Operators"),
     Command("pause", "pause", "keep instances from going on", "Operators"),
     Command("resume", "resume", "let paused instances go on", "Operators"),

@@ -80,7 +80,7 @@ def task_answer(task: Task) -> dict[str, Any]:
         "lease_until": task.lease_until,
         "deadline": task.deadline,
         "path": task.path,
-        "trace_parent": None,
+        "trace_parent": task.trace_parent,
     }
 
 

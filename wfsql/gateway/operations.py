@@ -25,6 +25,13 @@ Caller = Literal["anybody", "worker", "key", "worker_or_key", "monitor"]
 header X-Worker-Id; `monitor` is anybody on loopback, else a key of role reader."""
 
 
+@dataclass(slots=True)
+class Known:
+    """What a gateway has learned of its database: its name, once a claim has asked for it."""
+
+    database_id: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Gateway:
     """What the handlers work with. `claims` is entered by every claim: half of the connections."""
@@ -35,6 +42,7 @@ class Gateway:
     keys: KeyRing
     metrics: Metrics
     log: Any
+    known: Known = field(default_factory=Known)
 
 
 @dataclass(slots=True)

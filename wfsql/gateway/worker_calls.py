@@ -12,6 +12,7 @@ from compiler import json_values
 from runtime_sql.connection import Claim, Task
 from runtime_sql.failures import ApiError, DatabaseProblem, Failure
 from runtime_sql.gateway_client import Answer, GatewayClient, Result, WorkerProfile
+from runtime_sql.trace_ids import with_traces
 from wfsql.gateway import models
 from wfsql.gateway.answers import task_answer
 from wfsql.gateway.operations import Call, Gateway, Operation, Reply
@@ -119,13 +120,24 @@ async def _claim(gateway: Gateway, call: Call) -> _Claimed:
             return found
         gateway.metrics.observe_claim(time.perf_counter() - began, len(found.tasks))
         if found.tasks or found.command != "NONE":
-            return _Claimed(found.tasks, _STATES[found.command], None)
+            tasks = _traced(gateway, client, found.tasks)
+            return _Claimed(tasks, _STATES[found.command], None)
         profile = client.worker_profile(body.worker_id, token)
         if not isinstance(profile, WorkerProfile):
             return profile
         return _Claimed((), profile.desired_state, profile)
 
     return await gateway.pool.run(claim)
+
+
+def _traced(gateway: Gateway, client: GatewayClient, tasks: tuple[Task, ...]) -> tuple[Task, ...]:
+    """Gives tasks the context of their traces; none when the database does not say its name."""
+    if tasks and gateway.known.database_id is None:
+        found = client.database_id()
+        if isinstance(found, ApiError | DatabaseProblem):
+            return tasks
+        gateway.known.database_id = found
+    return with_traces(tasks, gateway.known.database_id or "")
 
 
 async def _claim_in_turn(gateway: Gateway, call: Call, give_up_at: float) -> _Claimed:

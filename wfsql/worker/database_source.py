@@ -6,11 +6,13 @@ Each thread has a connection of its own, made when it first asks and made anew a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from threading import Lock, local
 from typing import TypeVar
 
-from runtime_sql.connection import Claim, Lease, RuntimeClient, SubmitItem, Submitted
+from runtime_sql.connection import Claim, Lease, RuntimeClient, SubmitItem, Submitted, Task
 from runtime_sql.failures import ApiError, DatabaseProblem, Failure, first_line
+from runtime_sql.trace_ids import with_traces
 from wfsql.worker.source import Finished, Trouble, trouble_of
 
 T = TypeVar("T")
@@ -30,16 +32,29 @@ class DatabaseSource:
         self._worker_id = worker_id
         self._token = token
         self._lease_seconds = lease_seconds
+        self._database_id: str | None = None
         self._threads = local()
         self._clients: list[RuntimeClient] = []
         self._lock = Lock()
 
     def request(self, max_tasks: int, wait_seconds: int) -> Claim | Trouble:
-        return self._call(
+        claim = self._call(
             lambda client: client.request_tasks(
                 self._worker_id, self._token, None, self._lease_seconds, max_tasks
             )
         )
+        if isinstance(claim, Trouble) or not claim.tasks:
+            return claim
+        return replace(claim, tasks=self._traced(claim.tasks))
+
+    def _traced(self, tasks: tuple[Task, ...]) -> tuple[Task, ...]:
+        """Gives tasks the context of their traces; without the database's name they have none."""
+        if self._database_id is None:
+            found = self._call(lambda client: client.database_id())
+            if isinstance(found, Trouble):
+                return tasks
+            self._database_id = found
+        return with_traces(tasks, self._database_id)
 
     def submit(self, results: Sequence[Finished]) -> Sequence[Submitted | Trouble] | Trouble:
         """One result or many, the same call of the runtime: all of them or none."""

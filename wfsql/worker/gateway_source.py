@@ -324,6 +324,7 @@ def _task(found: Any) -> Task:
         lease_until=_time(found.get("lease_until")),
         deadline=_time(found.get("deadline")),
         path=found["path"],
+        trace_parent=found.get("trace_parent"),
     )
 
 

@@ -19,7 +19,9 @@ def invoke_with(handlers: Handlers) -> Invoke:
     def invoke(task: Task, cancelled: Event) -> Outcome | None:
         if handlers.missing((task.action,)):
             return None
-        context = TaskContext(task.path, task.attempt, str(task.instance_id), cancelled)
+        context = TaskContext(
+            task.path, task.attempt, str(task.instance_id), cancelled, task.trace_parent
+        )
         outcome = handlers.invoke(task.action, json_values.read_stored(task.input_json), context)
         output = None if outcome.output is None else json_values.dumps(outcome.output)
         return Outcome(outcome.code, output, outcome.message)

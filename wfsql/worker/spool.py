@@ -53,6 +53,11 @@ class Spool:
     def remove(self, done: Finished) -> None:
         self._path(done).unlink(missing_ok=True)
 
+    @property
+    def size(self) -> int:
+        """How many results are kept."""
+        return sum(not path.name.startswith(".") for path in self._results.iterdir())
+
     def load(self) -> Sequence[Finished]:
         """Returns what is there, the oldest first."""
         found = []

@@ -82,6 +82,17 @@ def command(
         str, typer.Option(metavar="FORMAT", help="What lines look like: text or json.")
     ] = "text",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Write no line per task.")] = False,
+    otlp: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="An OpenTelemetry collector for traces; or set OTEL_EXPORTER_OTLP_ENDPOINT.",
+        ),
+    ] = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="Serve metrics for Prometheus there, to anybody."),
+    ] = None,
     end_with_stdin: Annotated[
         bool,
         typer.Option(
@@ -119,6 +130,8 @@ def command(
             writes_json=log_format == "json",
             is_quiet=quiet,
             ends_with_stdin=end_with_stdin,
+            otlp=otlp,
+            metrics=metrics,
         )
     )
 

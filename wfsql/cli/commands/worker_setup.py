@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 from local_runner.handlers import Handlers
 from runtime_sql.connection import connect
 from wfsql.cli.commands.worker_claims import choose_capabilities
+from wfsql.cli.commands.worker_watching import Watching, watched
 from wfsql.cli.database import good, need_url, open_client
 from wfsql.cli.handlers import load
 from wfsql.cli.main import EXIT_OUR_FAULT, CommandError, wrong_use
@@ -61,6 +62,8 @@ class Options:
     writes_json: bool
     is_quiet: bool
     ends_with_stdin: bool
+    otlp: str | None = None
+    metrics: str | None = None
 
     @property
     def settings(self) -> WorkerSettings:
@@ -75,18 +78,21 @@ class Options:
             return JsonLog(worker_id, is_quiet=self.is_quiet)
         return TextLog(say, is_quiet=self.is_quiet)
 
+    def watched(self, found: Handlers, log: WorkerLog, worker_id: str) -> Watching:
+        return watched(invoke_with(found), log, worker_id, otlp=self.otlp, metrics=self.metrics)
+
 
 def run_worker(options: Options) -> int:
     """Runs a worker to its end and returns the command's exit code."""
     found = load(list(options.handlers))
-    worker, log, greeting = (_at_gateway if options.gateway else _at_database)(options, found)
-    return _run(worker, log, greeting, options.ends_with_stdin)
+    worker, watching, greeting = (_at_gateway if options.gateway else _at_database)(options, found)
+    return _run(worker, watching, greeting, options.ends_with_stdin)
 
 
 # At a database -----------------------------------------------------------------------------------
 
 
-def _at_database(options: Options, found: Handlers) -> tuple[Worker, WorkerLog, str]:
+def _at_database(options: Options, found: Handlers) -> tuple[Worker, Watching, str]:
     target = need_url(options.url)
     client = open_client(options.url)
     chosen = choose_capabilities(good(client.action_capabilities()), found, options.capabilities)
@@ -104,16 +110,19 @@ def _at_database(options: Options, found: Handlers) -> tuple[Worker, WorkerLog, 
         "url": target,
     }
     owner = f"{name} at {without_secrets(target)}"
+    watching = options.watched(found, log, name)
+    spool = None if folder is None else Spool(folder.path, owner, log.note)
     worker = Worker(
         options.settings,
         source,
-        invoke_with(found),
+        watching.invoke,
         HeartProcess(start),
-        log,
-        spool=None if folder is None else Spool(folder.path, owner, log.note),
+        watching.log,
+        spool=spool,
         tick=source.tick,
     )
-    return worker, log, _claims(name, chosen)
+    watching.attach(worker, spool)
+    return worker, watching, _claims(name, chosen)
 
 
 def _name_of(state: Path | None) -> str:
@@ -135,7 +144,7 @@ def without_secrets(url: str) -> str:
 # At a gateway ------------------------------------------------------------------------------------
 
 
-def _at_gateway(options: Options, found: Handlers) -> tuple[Worker, WorkerLog, str]:
+def _at_gateway(options: Options, found: Handlers) -> tuple[Worker, Watching, str]:
     address = _address(options)
     folder = _open(options.state or _default_folder(options.worker_id))
     enrolment = Enrolment(address, _credentials(options), folder, options.lease_seconds)
@@ -160,15 +169,11 @@ def _at_gateway(options: Options, found: Handlers) -> tuple[Worker, WorkerLog, s
     )
     source.on_token = heart.use_token
     owner = f"{enrolment.worker_id} at {address.url}"
-    worker = Worker(
-        options.settings,
-        source,
-        invoke_with(found),
-        heart,
-        log,
-        spool=Spool(folder.path, owner, log.note),
-    )
-    return worker, log, _claims(enrolment.worker_id, chosen)
+    watching = options.watched(found, log, enrolment.worker_id)
+    spool = Spool(folder.path, owner, log.note)
+    worker = Worker(options.settings, source, watching.invoke, heart, watching.log, spool=spool)
+    watching.attach(worker, spool)
+    return worker, watching, _claims(enrolment.worker_id, chosen)
 
 
 def _address(options: Options) -> GatewayAddress:
@@ -250,7 +255,8 @@ def _claims(name: str, capabilities: list[str]) -> str:
     return f"worker {name} claims {', '.join(capabilities)}; Ctrl-C ends it"
 
 
-def _run(worker: Worker, log: WorkerLog, greeting: str, ends_with_stdin: bool) -> int:
+def _run(worker: Worker, watching: Watching, greeting: str, ends_with_stdin: bool) -> int:
+    log = watching.log
     signals = _Signals(worker, log)
     signals.take()
     log.note(greeting)
@@ -260,6 +266,7 @@ def _run(worker: Worker, log: WorkerLog, greeting: str, ends_with_stdin: bool) -
     if worker.abandoned:
         # Handlers whose tasks were given back still run in their threads; nobody wants them.
         _leave(reason, signals, log)
+    watching.end()
     if reason is None:
         log.note(f"ended after {counted(worker.finished_count, 'task')}")
         return 0

@@ -1,6 +1,7 @@
 """The faults. Each is a function that breaks the scene while a workload runs, and mends it.
 
-A fault calls `load.end()` when it is over; what it has seen it returns as a sentence for the report.
+A fault calls `load.end()` when it is over; what it has seen it returns as a sentence for the
+report.
 `SHORT` and `LONG` say how long each form lasts.
 """
 
@@ -52,7 +53,7 @@ def kill_worker(scene: Scene, load: Workload, _seconds: float) -> str:
     load.end()
     wait_for(lambda: _have_results(scene, load), "the tasks of the victim are done by others")
     victim.start()
-    return f"{held} tasks in hand; the others took them when their leases had ended"
+    return f"it had {held} in hand, which others took when the lease had ended"
 
 
 def kill_gateway(scene: Scene, load: Workload, seconds: float) -> str:
@@ -75,7 +76,8 @@ def kill_database(scene: Scene, load: Workload, seconds: float) -> str:
     time.sleep(seconds)
     scene.restart_database()
     load.end()
-    return "gateways answered 503 meanwhile, workers kept their results"
+    took = load.ended_at - load.began_at
+    return f"it answered again after {took:.1f} s; workers kept their results until then"
 
 
 # The network ------------------------------------------------------------------------------------
@@ -105,7 +107,10 @@ def lose_workers(scene: Scene, load: Workload, seconds: float) -> str:
     time.sleep(seconds)
     scene.sides[0].to_gateway.mend(forget=True)
     load.end()
-    return "as above; the two workers came back when they gave the dead connections up"
+    names = [worker.name for worker in scene.sides[0].workers]
+    wait_for(lambda: _seen_since(scene, names, load.ended_at), "the workers are back", 150, 0.2)
+    took = time.time() - load.ended_at
+    return f"as above; the two workers gave their dead connections up after {took:.0f} s"
 
 
 def cut_database(scene: Scene, load: Workload, seconds: float) -> str:
@@ -232,6 +237,17 @@ def _have_results(scene: Scene, load: Workload) -> bool:
     return bool(count == 0)
 
 
+def _seen_since(scene: Scene, names: list[str], at: float) -> bool:
+    """Whether the database has heard of all these workers since a time."""
+    [(count,)] = scene.ask(
+        "select count(*) from wf.worker_presence as w"
+        " where w.worker_id = any (%s) and w.last_seen_at > to_timestamp(%s)",
+        names,
+        at,
+    )
+    return bool(count == len(names))
+
+
 def _slow_client(opened: ExitStack, side: Side, *, half_body: bool, key: str = "") -> socket.socket:
     client = opened.enter_context(socket.create_connection(("127.0.0.1", side.port), 30))
     head = "POST /v1/instances HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
@@ -256,22 +272,29 @@ def _is_closed(client: socket.socket) -> bool:
 
 _LIST = (
     ("kill a worker", "`kill -9` of a worker in a task", kill_worker, 0, 0),
-    ("kill a gateway", "`kill -9` of a gateway in a submit, back after {}", kill_gateway, 0.5, 5),
+    (
+        "kill a gateway",
+        "`kill -9` of a gateway in a submit, started again after {}",
+        kill_gateway,
+        0.5,
+        5,
+    ),
     (
         "kill PostgreSQL",
-        "`kill -9` of all of PostgreSQL in a commit, back after {}",
+        "`kill -9` of all of PostgreSQL in a commit, started again after {}",
         kill_database,
         0.5,
         5,
     ),
     ("cut workers", "worker–gateway cut for {}", cut_workers, 1, 3),
     ("stall workers", "worker–gateway silent for {}", stall_workers, 4, 15),
-    ("lose workers", "worker–gateway silent for {}, connections lost", lose_workers, None, 15),
     ("cut the database", "gateway–database cut for {}", cut_database, 1, 3),
     ("stall the database", "gateway–database silent for {}", stall_database, 4, 15),
     ("slow clients", "2 000 slow clients at a gateway", slow_clients, 1, 40),
     ("exhaust the pool", "the pool exhausted for {}", exhaust_pool, 3, 10),
     ("fill the disk", "no room on the workers' disk, gateway away for {}", full_disk, 1, 3),
+    # The last: its workers are away for a while afterwards.
+    ("lose workers", "worker–gateway silent for {}, connections lost", lose_workers, None, 15),
 )
 
 

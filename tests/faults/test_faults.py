@@ -10,48 +10,43 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.faults import breaking, workload
 from tests.faults.breaking import Fault
+from tests.faults.report import LONG_FORM, SHORT_FORM, play
 from tests.faults.scene import Scene
-
-QUICK_INSTANCES = 24
-LONG_INSTANCES = 60
-LONG_LEASE_SECONDS = 6
 
 
 @pytest.fixture(scope="module")
 def scene() -> Iterator[Scene]:
-    made = Scene()
+    made = Scene(SHORT_FORM[1])
     yield made
     made.close()
 
 
 @pytest.fixture(scope="module")
 def long_scene() -> Iterator[Scene]:
-    made = Scene(LONG_LEASE_SECONDS)
+    made = Scene(LONG_FORM[1])
     yield made
     made.close()
 
 
-def _play(scene: Scene, fault: Fault, count: int) -> None:
-    load = workload.start(scene, count)
-    load.wait_until_under_way()
-    seen = fault.make(scene, load, fault.seconds)
+def _check(scene: Scene, fault: Fault, count: int) -> None:
     try:
-        judged = load.finish()
+        row = play(scene, fault, count)
     except AssertionError as error:
         raise AssertionError(f"{error}\n{scene.logs()}") from error
-    print(f"{fault.title}: {seen}; recovered after {judged.recovered_seconds:.1f} s")
-    assert judged.wrong == ()
-    assert (judged.lost, judged.counted_twice) == (0, 0)
+    print(row.text())
+    assert row.judged.wrong == ()
+    assert (row.judged.lost, row.judged.counted_twice) == (0, 0)
 
 
-@pytest.mark.parametrize("fault", breaking.SHORT, ids=lambda fault: fault.name)
+@pytest.mark.parametrize("fault", SHORT_FORM[0], ids=lambda fault: fault.name)
 def test_every_instance_ends_as_without_the_fault(scene: Scene, fault: Fault) -> None:
-    _play(scene, fault, QUICK_INSTANCES)
+    _check(scene, fault, SHORT_FORM[2])
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("fault", breaking.LONG, ids=lambda fault: fault.name)
-def test_and_after_longer_than_the_lease(long_scene: Scene, fault: Fault) -> None:
-    _play(long_scene, fault, LONG_INSTANCES)
+@pytest.mark.parametrize("fault", LONG_FORM[0], ids=lambda fault: fault.name)
+def test_so_it_does_when_the_fault_is_longer_than_the_lease(
+    long_scene: Scene, fault: Fault
+) -> None:
+    _check(long_scene, fault, LONG_FORM[2])

@@ -80,7 +80,8 @@ class Workload:
         wait_for(
             lambda: (
                 not self.scene.ask(
-                    "select 1 from wf.workflow_instance as i where i.workflow_instance_id = any (%s)"
+                    "select 1 from wf.workflow_instance as i"
+                    " where i.workflow_instance_id = any (%s)"
                     " and i.status not in ('SUCCEEDED', 'FAILED', 'CANCELLED') limit 1",
                     ids,
                 )

@@ -1,11 +1,11 @@
 """`make demo`: every example, in PostgreSQL and in this process, with equal traces.
 
 Flow: start an embedded PostgreSQL in a temporary folder → install → compile and deploy every
-example → start an instance for each of its inputs → four worker processes → send the events that
-are waited for → run in process what has no WAIT_EVENT → compare the trace documents → timeline and
-verdict. Whatever happens, the workers and the server are stopped and the folder is removed: a
-signal interrupts once, and is then ignored until that is done. Should the demo be killed, the
-workers end because their stdin is closed.
+example → two gateways and four workers → start an instance for each input → send the events that
+are waited for; kill a worker with a task in hand, stop a gateway → run in process what has no
+WAIT_EVENT → compare the trace documents → timeline and verdict. Whatever happens, all processes are
+stopped and the folder is removed: a signal interrupts once, and is then ignored until that is done.
+Should the demo be killed, its children end because their stdin is closed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import textwrap
@@ -23,7 +22,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 
 from compiler import json_values
 from compiler.spec import GraphSpec
@@ -36,6 +35,7 @@ from wfsql.cli.main import CommandError
 from wfsql.cli.output import counted, say, say_error, terminal_width
 from wfsql.cli.sources import compile_specs, deploy_script
 from wfsql.compare import differences
+from wfsql.demo_cluster import GATEWAY_COUNT, WORKER_COUNT, Cluster, ClusterFailed
 from wfsql.embedded import EmbeddedServer, EmbeddedUnavailable
 from wfsql.handler_modules import load_all
 from wfsql.timeline import Stretch, draw
@@ -43,8 +43,9 @@ from wfsql.timeline import Stretch, draw
 T = TypeVar("T")
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-WORKER_COUNT = 4
-TIME_LIMIT_SECONDS = 50.0
+# A lost lease counts as an attempt in this one, and its trace says how many there were.
+_COUNTS_LOST_LEASES = "order_fulfilment"
+TIME_LIMIT_SECONDS = 90.0
 _LOOK_SECONDS = 0.1
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _ENDED = frozenset({"SUCCEEDED", "FAILED", "CANCELLED"})
@@ -114,7 +115,7 @@ def main() -> int:
                 agreed = _demo(cleanup, folder)
             finally:
                 _ignore_signals()
-    except (DemoFailed, EmbeddedUnavailable) as error:
+    except (DemoFailed, ClusterFailed, EmbeddedUnavailable) as error:
         say_error(str(error))
         return 1
     except CommandError as error:
@@ -163,14 +164,17 @@ def _demo(cleanup: ExitStack, folder: Path) -> bool:
     cleanup.callback(client.close)
     with _step("compile and deploy the examples"):
         examples = [_deploy(client, path) for path in paths]
-    workers = _start_workers(cleanup, url, examples, folder)
+    with _step("start gateways and workers"):
+        handlers = [example.handlers for example in examples]
+        cluster = Cluster.start(cleanup, url, handlers, folder)
     runs = [_start(client, example, path) for example in examples for path in example.inputs]
-    print(f"{counted(len(runs), 'instance')}, {WORKER_COUNT} worker processes")
-    _follow(client, runs, workers)
-    _stop_workers(workers)
+    instances = counted(len(runs), "instance")
+    print(f"{instances}, {GATEWAY_COUNT} gateways, {WORKER_COUNT} worker processes")
+    _follow(client, runs, cluster)
+    cluster.stop()
     agreed = [_compare(client, run) for run in runs]
     _print_timeline(client, runs)
-    return _verdict(agreed) and _all_went_as_expected(runs)
+    return _verdict(agreed, cluster) and _all_went_as_expected(runs)
 
 
 # Steps ------------------------------------------------------------------------------------------
@@ -209,87 +213,47 @@ def _start(client: RuntimeClient, example: Example, path: Path) -> Run:
     return Run(example, path, made.instance_id)
 
 
-def _start_workers(
-    cleanup: ExitStack, url: str, examples: list[Example], folder: Path
-) -> list[tuple[subprocess.Popen[bytes], Path]]:
-    workers = []
-    for number in range(1, WORKER_COUNT + 1):
-        log_path = folder / f"worker-{number}.log"
-        log = cleanup.enter_context(log_path.open("wb"))
-        process = _spawn_worker(f"worker-{number}", url, examples, log)
-        cleanup.callback(_end, process)
-        workers.append((process, log_path))
-    return workers
-
-
-def _spawn_worker(
-    name: str, url: str, examples: list[Example], log: IO[bytes]
-) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "wfsql", "worker", "--worker-id", name, "--end-with-stdin"]
-    for example in examples:
-        command += ["--handlers", str(example.handlers)]
-    environment = os.environ | {"WF_URL": url}
-    # A group of its own: Ctrl-C reaches the demo alone, which then stops the workers in order.
-    return subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=log,
-        stderr=log,
-        env=environment,
-        start_new_session=True,
-    )
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        process.terminate()
-        try:
-            process.wait(5)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-
-
-def _stop_workers(workers: list[tuple[subprocess.Popen[bytes], Path]]) -> None:
-    for process, _log in workers:
-        process.terminate()
-    for process, log in workers:
-        code = process.wait(10)
-        if code != 0:
-            raise DemoFailed(f"a worker ended with {code}: {_tail(log)}")
-
-
-def _tail(log: Path) -> str:
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    return " / ".join(lines[-4:])
-
-
 # Progress ---------------------------------------------------------------------------------------
 
 
-def _follow(
-    client: RuntimeClient, runs: list[Run], workers: list[tuple[subprocess.Popen[bytes], Path]]
-) -> None:
-    """Shows the runs until all have ended, and sends the events they wait for."""
+def _follow(client: RuntimeClient, runs: list[Run], cluster: Cluster) -> None:
+    """Shows the runs until all have ended; sends the events they wait for, and breaks things."""
     give_up_at = time.monotonic() + TIME_LIMIT_SECONDS
     with _progress() as show:
         while any(run.status not in _ENDED for run in runs):
             for run in runs:
                 _look(client, run)
             show(runs)
-            _check_workers(workers)
+            said = cluster.look(
+                lambda worker: _held_by(client, runs, worker),
+                may_stop_gateway=not any(_counts_lost_leases(run) for run in runs),
+            )
+            if said is not None:
+                _print_folded(f"  -- {said}")
             if time.monotonic() > give_up_at:
                 late = ", ".join(run.title for run in runs if run.status not in _ENDED)
-                logs = " | ".join(_tail(log) for _process, log in workers)
-                raise DemoFailed(f"still running after {TIME_LIMIT_SECONDS:.0f} s: {late} [{logs}]")
+                raise DemoFailed(
+                    f"still running after {TIME_LIMIT_SECONDS:.0f} s: {late} [{cluster.tails()}]"
+                )
             time.sleep(_LOOK_SECONDS)
         show(runs)
 
 
-def _check_workers(workers: list[tuple[subprocess.Popen[bytes], Path]]) -> None:
-    for process, log in workers:
-        if process.poll() is not None:
-            raise DemoFailed(f"a worker ended with {process.returncode}: {_tail(log)}")
+def _counts_lost_leases(run: Run) -> bool:
+    """Whether a lease that is lost now could be seen in the trace of a run."""
+    return run.example.name == _COUNTS_LOST_LEASES and run.status not in _ENDED
+
+
+def _held_by(client: RuntimeClient, runs: list[Run], worker: str) -> list[str]:
+    """The tasks that a worker has in hand; none when one of them must not be lost."""
+    held = [
+        (run, row.path)
+        for run in runs
+        if run.status not in _ENDED
+        for row in _good(client.executions(run.instance_id))
+        if row.worker_id == worker and row.status == "RUNNING"
+    ]
+    return [] if any(_counts_lost_leases(run) for run, _path in held) else [p for _run, p in held]
 
 
 def _look(client: RuntimeClient, run: Run) -> None:
@@ -436,13 +400,15 @@ def _all_went_as_expected(runs: list[Run]) -> bool:
     return not wrong
 
 
-def _verdict(agreed: list[bool | None]) -> bool:
+def _verdict(agreed: list[bool | None], cluster: Cluster) -> bool:
     compared = [verdict for verdict in agreed if verdict is not None]
     alone = len(agreed) - len(compared)
     note = f" ({alone} with events: database only)" if alone else ""
     if all(compared) and compared:
         traces = counted(len(compared), "equal trace")
-        _print_folded(f"PostgreSQL and the local runner agree: {traces}{note}.")
+        _print_folded(
+            f"PostgreSQL and the local runner agree: {traces}{note}{_in_spite_of(cluster)}."
+        )
         return True
     wrong = len(compared) - sum(compared)
     traces = counted(len(compared), "trace")
@@ -450,10 +416,19 @@ def _verdict(agreed: list[bool | None]) -> bool:
     return False
 
 
+def _in_spite_of(cluster: Cluster) -> str:
+    what = []
+    if cluster.killed_with is not None:
+        what.append("a worker that was killed")
+    if cluster.is_gateway_stopped:
+        what.append("a gateway that was stopped")
+    return f", in spite of {' and '.join(what)}" if what else ""
+
+
 def _print_folded(text: str) -> None:
     """Prints a sentence, folded between words on a terminal."""
     width = terminal_width()
-    print(text if width is None else textwrap.fill(text, max(width - 1, 20)))
+    print(text if width is None else textwrap.fill(text, max(width - 1, 20)), flush=True)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -40,9 +41,15 @@ def leftovers(temporary: Path) -> list[str]:
 
 
 def processes(temporary: Path) -> list[str]:
-    """The command lines of processes that were started on the folder."""
-    lines = [" ".join(process.info["cmdline"] or ()) for process in process_iter(["cmdline"])]
-    return [line for line in lines if str(temporary) in line]
+    """The command lines of processes that were started on the folder, or by one that was."""
+    found = []
+    for process in process_iter(["cmdline", "environ"]):
+        line = " ".join(process.info["cmdline"] or ())
+        if str(temporary) in line or (process.info["environ"] or {}).get("TMPDIR") == str(
+            temporary
+        ):
+            found.append(line)
+    return found
 
 
 def read_until(stream: IO[str] | None, text: str) -> None:
@@ -61,6 +68,9 @@ def test_every_example_leaves_the_same_trace_in_both_engines(temporary: Path) ->
     assert "PostgreSQL and the local runner agree: " in out
     assert "database only" in out
     assert "worker-4 |" in out
+    assert re.search(r"-- worker-1 is killed \(kill -9\) with \S+ in hand\n", out)
+    assert "-- gateway-1 is stopped, and worker-2 has none now\n" in out
+    assert "in spite of a worker that was killed and a gateway that was stopped." in out
     assert "order_fulfilment (short): FAILED, as expected" in out
     assert "order_fulfilment (happy): SUCCEEDED" in out
     assert leftovers(temporary) == []
@@ -105,16 +115,20 @@ def test_a_demo_interrupted_while_the_server_starts_leaves_nothing(
     assert processes(temporary) == []
 
 
-def test_the_workers_of_a_demo_that_is_killed_end_too(temporary: Path) -> None:
+def test_the_children_of_a_demo_that_is_killed_end_too(temporary: Path) -> None:
     process = start_demo(temporary)
     read_until(process.stdout, "worker processes")
-    workers = [child for child in Process(process.pid).children() if "worker" in child.cmdline()]
+    children = [
+        child
+        for child in Process(process.pid).children()
+        if {"worker", "gateway"} & set(child.cmdline())
+    ]
     server = int((next(temporary.glob("*/pg")) / "postmaster.pid").read_text().split()[0])
     try:
         process.kill()
         process.communicate(timeout=60)
-        assert len(workers) == 4
-        assert wait_procs(workers, timeout=60)[1] == []
+        assert len(children) == 6
+        assert wait_procs(children, timeout=60)[1] == []
     finally:
         Process(server).terminate()
         wait_procs([Process(server)], timeout=60)

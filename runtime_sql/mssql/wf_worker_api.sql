@@ -735,7 +735,12 @@ begin
                   and not (m.type = 0 and m.[key] collate Latin1_General_100_BIN2 = N'lease_token')
                   and (m.type not in (1, 2) or wf.wf_is_digits(m.value,
                           case when m.[key] collate Latin1_General_100_BIN2 = N'result_code'
-                               then 9 else 18 end) = 0))
+                               then 10 else 18 end) = 0))
+        return 0;
+    if exists (select 1 from openjson(@value_json) as m
+                where m.[key] collate Latin1_General_100_BIN2 = N'result_code'
+                  and (try_cast(m.value as bigint) is null
+                       or try_cast(m.value as bigint) not between -2147483648 and 2147483647))
         return 0;
     if exists (select 1 from openjson(@value_json) as m
                 where m.[key] collate Latin1_General_100_BIN2 = N'message'

@@ -510,7 +510,8 @@ language sql immutable as $$
     select coalesce(
         jsonb_typeof(p_value) = 'object'
         and p_value ->> 'node_execution_id' ~ '^-?[0-9]{1,18}$'
-        and p_value ->> 'result_code' ~ '^-?[0-9]{1,9}$'
+        and case when p_value ->> 'result_code' ~ '^-?[0-9]{1,10}$'
+                 then (p_value ->> 'result_code')::bigint between -2147483648 and 2147483647 end
         and coalesce(p_value ->> 'lease_token' ~ '^-?[0-9]{1,18}$', true)
         and coalesce(jsonb_typeof(p_value -> 'message') in ('string', 'null'), true), false)
 $$;

@@ -425,6 +425,39 @@ def test_a_batch_submit_over_many_instances_ends_them_all(
     assert connection.execute("select count(*) from wf.join_counter").fetchone() == (0,)
 
 
+@pytest.mark.parametrize("code", [2147483647, -2147483648])
+def test_a_batch_submit_takes_every_code_that_a_single_one_takes(
+    connection: psycopg.Connection[Any], started: int, code: int
+) -> None:
+    task = drive.claim(connection)
+    assert task is not None
+    result = {"node_execution_id": task["node_execution_id"], "result_code": code}
+
+    rows = connection.execute(
+        "select accepted, reason from wf.sp_worker_submit_results(%s, %s, %s)",
+        (drive.WORKER, drive.TOKEN, drive.json([result])),
+    ).fetchall()
+
+    assert rows == [(True, "OK")]
+
+
+@pytest.mark.parametrize("code", ["2147483648", "-2147483649", "99999999999", "1.5", '"x"'])
+def test_a_batch_submit_refuses_a_code_that_is_no_integer_of_32_bits(
+    connection: psycopg.Connection[Any], started: int, code: str
+) -> None:
+    task = drive.claim(connection)
+    assert task is not None
+    results = f'[{{"node_execution_id": {task["node_execution_id"]}, "result_code": {code}}}]'
+
+    with pytest.raises(psycopg.Error) as raised:
+        connection.execute(
+            "select * from wf.sp_worker_submit_results(%s, %s, %s)",
+            (drive.WORKER, drive.TOKEN, results),
+        )
+
+    assert refused_with(raised.value) == "20004"
+
+
 def test_a_heartbeat_extends_the_lease(connection: psycopg.Connection[Any], started: int) -> None:
     task = drive.claim(connection, lease_seconds=10)
     assert task is not None

@@ -92,7 +92,9 @@ def test_tables_have_the_same_columns_in_the_same_order(name: str) -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_keys_checks_and_indexes_have_the_same_names(name: str) -> None:
-    json_checks = re.compile(r"ck_\w+_(json|path|labels|source_map|case_value|event_types|capabilities|roles)")
+    json_checks = re.compile(
+        r"ck_\w+_(json|path|labels|source_map|case_value|event_types|capabilities|roles)"
+    )
     mssql = {
         NOT_UNIQUE.get(found, found)
         for found in _named("mssql", name)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from runtime_sql.trace_ids import header, node_span_id, trace_id
 from tests.gateway.conftest import Running, with_client
 from tests.runtime_sql import drive
 
@@ -254,3 +255,11 @@ def test_every_task_has_the_fields_of_its_model(gateway: Running, tmp_path: Path
     gateway.start()
 
     assert set(gateway.claim()) == set(TaskOut.model_fields)
+
+
+def test_a_task_has_the_trace_context_of_its_node(gateway: Running) -> None:
+    instance = gateway.start()
+    task = gateway.claim()
+    name = with_client(gateway.database, lambda client: client.database_id())
+    node = node_span_id(name, task["task_id"])
+    assert task["trace_parent"] == header(trace_id(name, instance), node)

@@ -122,7 +122,13 @@ def uninstall_mssql(url: str, *, delete_data: bool = False) -> tuple[int | None,
                 "add --delete-data to remove them with the runtime",
             )
         objects = connection.rows(_DROPPED)
-        others = sorted({str(name) for _, name in objects} - declared_objects())
+        ours = declared_objects()
+        # A server that is not SQL Server may show sequences of its own behind identity columns.
+        others = sorted(
+            name
+            for kind, name in objects
+            if name not in ours and kind != "sequence" and "@" not in name
+        )
         if others:
             return DatabaseProblem(
                 "in_use",
@@ -132,7 +138,8 @@ def uninstall_mssql(url: str, *, delete_data: bool = False) -> tuple[int | None,
         for table, name in connection.rows(_LINKS):
             connection.rows(f"alter table wf.[{table}] drop constraint [{name}];")
         for kind, name in objects:
-            connection.rows(f"drop {kind} wf.[{name}];")
+            if name in ours:
+                connection.rows(f"drop {kind} wf.[{name}];")
         connection.rows("drop schema wf;")
         connection.rows("commit transaction;")
         return version, int(count)

@@ -111,7 +111,9 @@ def test_a_result_that_never_comes_times_out(connection: Connection) -> None:
 def test_what_differs_from_the_expectation_is_said(
     connection: Connection, script: Any, mismatch: str
 ) -> None:
-    assert play(connection, script)["mismatch"] == mismatch
+    # jsonb writes a blank after a colon, T-SQL writes what it was given.
+    said = str(play(connection, script)["mismatch"])
+    assert said.replace('":', '": ').replace("  ", " ") == mismatch
 
 
 def test_a_run_that_is_stuck_is_cancelled(connection: Connection, tmp_path: Path) -> None:

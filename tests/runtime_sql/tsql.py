@@ -197,6 +197,8 @@ class TsqlConnection:
             pytest.skip("for PostgreSQL alone: two sessions that meet, seen in pg_locks")
         if text.startswith("set statement_timeout"):
             text = "set lock_timeout 20000;"
+        if found := re.fullmatch(r"set lock_timeout = '(\d+)s'", text):
+            text = f"set lock_timeout {found[1]}000;"
         if (found := _FOR_EACH.match(text)) and found["argument"] not in ("null", "default"):
             keys = self.rows(plain(f"select {found['argument']} from {found['rest']}"), *values)
             answers = [self._call(ROUTINES[found["name"]], ["%s"], list(key)) for key in keys]

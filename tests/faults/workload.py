@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,7 +92,8 @@ class Workload:
             0.1,
         )
         leases = _leases(self.scene, ids)
-        wrong = [*_other_traces(self), *_bad_effects(self, leases)]
+        effects = _effects_of(self)
+        wrong = [*_other_traces(self), *bad_effects(effects, leases)]
         with self.scene.connect() as connection:
             wrong += [f"{name}: {rows}" for name, rows in broken(connection).items()]
         taken = sorted(row.ended_at for rows in leases.values() for row in rows if row.is_accepted)
@@ -103,7 +105,6 @@ class Workload:
             for row in leases.get(execution, ())
             if row.is_accepted
         ]
-        effects = _effects_of(self)
         return Judged(
             recovered_seconds=max(max(hit, default=self.ended_at) - self.ended_at, 0.0),
             pause_seconds=max(gaps, default=0.0),
@@ -117,7 +118,7 @@ class Workload:
 
 
 @dataclass(frozen=True, slots=True)
-class _Lease:
+class Lease:
     """A lease that has ended, and where: `place` is the instance and the path."""
 
     place: tuple[int, str]
@@ -139,7 +140,7 @@ def start(scene: Scene, count: int) -> Workload:
     return Workload(scene, instances)
 
 
-def _leases(scene: Scene, ids: list[int]) -> dict[int, list[_Lease]]:
+def _leases(scene: Scene, ids: list[int]) -> dict[int, list[Lease]]:
     rows = scene.ask(
         "select l.node_execution_id, e.workflow_instance_id, e.path,"
         " extract(epoch from l.claimed_at)::float8, extract(epoch from l.lease_until)::float8,"
@@ -148,9 +149,9 @@ def _leases(scene: Scene, ids: list[int]) -> dict[int, list[_Lease]]:
         " where e.workflow_instance_id = any (%s) order by l.ended_at",
         ids,
     )
-    found: dict[int, list[_Lease]] = defaultdict(list)
+    found: dict[int, list[Lease]] = defaultdict(list)
     for execution, instance, path, claimed, until, ended, accepted in rows:
-        found[execution].append(_Lease((instance, path), claimed, until, ended, accepted))
+        found[execution].append(Lease((instance, path), claimed, until, ended, accepted))
     return found
 
 
@@ -186,12 +187,16 @@ def _local_trace(spec: GraphSpec, instance: int, order: int) -> Any:
     return result.trace
 
 
-def _bad_effects(load: Workload, leases: dict[int, list[_Lease]]) -> list[str]:
+def bad_effects(
+    effects: Mapping[tuple[int, str], Sequence[Effect]], leases: Mapping[int, Sequence[Lease]]
+) -> list[str]:
+    """Says which effects are not as they may be. Both are in the order of time."""
     wrong = []
-    effects = _effects_of(load)
+    unseen = set(effects)
     for rows in leases.values():
         place = rows[0].place
-        calls = effects.pop(place, [])
+        unseen.discard(place)
+        calls = effects.get(place, ())
         expired = sorted(row.ended_at for row in rows if row.ended_at >= row.until)
         if sum(row.is_accepted for row in rows) != 1:
             wrong.append(f"{place}: {rows}")
@@ -202,5 +207,5 @@ def _bad_effects(load: Workload, leases: dict[int, list[_Lease]]) -> list[str]:
         for number, call in enumerate(calls[1:]):
             if number >= len(expired) or call.at < expired[number]:
                 wrong.append(f"{place}: an effect before the lease of the last had ended")
-    wrong += [f"{place}: an effect without a result" for place in effects]
+    wrong += [f"{place}: an effect without a result" for place in unseen]
     return wrong

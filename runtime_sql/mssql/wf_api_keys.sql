@@ -66,7 +66,7 @@ begin
        or exists (select 1 from openjson(@roles) as r
                    where r.value collate Latin1_General_100_BIN2
                          not in (N'author', N'operator', N'reader', N'event_source', N'enroll')
-                      or datalength(r.value) <> 2 * len(r.value))
+                      or len(r.value + N'.') - 1 <> len(r.value))
         throw 70004,
             N'roles must be one or more of author, operator, reader, event_source and enroll', 1;
     select @v_sends = max(case when r.value = N'event_source' then 1 else 0 end),

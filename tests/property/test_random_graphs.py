@@ -4,6 +4,7 @@
 fuzz` plays 1000 new ones, in order and in their own. One with `reuse` is played twice, so that
 the second run finds what the first has stored. Programs with WAIT_EVENT run in PostgreSQL only:
 there each must leave the same when played again, and the same in another order where R12 says so.
+Some play on SQL Server too, where `WF_MSSQL_URL` names one.
 What a run finds is printed as a short `.wf` with the results of its actions, and becomes a case of
 the conformance suite.
 """
@@ -22,7 +23,9 @@ from hypothesis import HealthCheck, given, note, seed, settings
 from compiler import json_values
 from compiler.pipeline import compile_text
 from dsl.source import Span
+from tests.mssql_server import open_connection
 from tests.property.program_strategy import CATALOG, RandomProgram, RandomResult, programs
+from tests.runtime_sql.tsql import empty
 from wfsql.compare import differences
 from wfsql.embedded import EmbeddedServer
 from wfsql.testing.cases import (
@@ -39,6 +42,7 @@ from wfsql.testing.driver import Played, play
 from wfsql.testing.engines import Remains
 from wfsql.testing.graph_index import GraphIndex
 from wfsql.testing.local import LocalEngine
+from wfsql.testing.mssql import MssqlEngine, MssqlSession
 from wfsql.testing.postgres import PostgresEngine, PostgresSession
 
 _FUZZ = os.environ.get("WFSQL_FUZZ")
@@ -81,7 +85,7 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class _Watched:
     """An engine, and what the instances of the last play left in the engine's own tables."""
 
-    engine: PostgresEngine
+    engine: PostgresEngine | MssqlEngine
     leftovers: list[tuple[str, int]]
 
 
@@ -211,17 +215,39 @@ def test_random_programs_leave_equal_traces(part: int, catalog: Path, postgres: 
 
 
 def _assert_engines_agree(
-    index: GraphIndex, case: Case, schedule: Schedule, postgres: _Watched
+    index: GraphIndex, case: Case, schedule: Schedule, watched: _Watched
 ) -> None:
     local = play(LocalEngine(), index, case, schedule)
-    in_database = play(postgres.engine, index, case, schedule)
+    in_database = play(watched.engine, index, case, schedule)
 
     assert differences(_remains(local).trace, _remains(in_database).trace) == []
     assert local.visited == in_database.visited
     assert _remains(local).trace["status"] in ("SUCCEEDED", "FAILED")
     for remains in (_remains(local), _remains(in_database)):
         assert {e.status for e in remains.executions} <= _END_STATES
-    assert postgres.leftovers == []
+    assert watched.leftovers == []
+
+
+def test_random_programs_leave_equal_traces_on_sql_server(catalog: Path, mssql_url: str) -> None:
+    """Some of them: a call there costs more, and the cases of conformance run there too."""
+    empty(mssql_url)
+    engine, leftovers = MssqlEngine(mssql_url), list[tuple[str, int]]()
+    abandon = MssqlSession.abandon
+
+    def note_and_abandon(session: MssqlSession) -> None:
+        leftovers[:] = connection.rows(_LEFTOVERS)
+        abandon(session)
+
+    def check(program: RandomProgram) -> None:
+        index, case = _index(program, catalog), _case(program)
+        _assert_engines_agree(index, case, program.schedule, _Watched(engine, leftovers))
+
+    connection = open_connection(mssql_url)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MssqlSession, "abandon", note_and_abandon)
+        _played_by(check, _PARTS, _COUNT // 10)
+    connection.close()
+    engine.close()
 
 
 def _agrees_in_every_order(remains: Remains, program: RandomProgram) -> bool:

@@ -46,7 +46,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 # A lost lease counts as an attempt in this one, and its trace says how many there were.
 _COUNTS_LOST_LEASES = "order_fulfilment"
 # What a worker has done before it is killed, so that the chart shows it.
-_DONE_BEFORE_KILL = 5
+_DONE_BEFORE_KILL = 3
 TIME_LIMIT_SECONDS = 90.0
 _LOOK_SECONDS = 0.1
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -246,14 +246,16 @@ def _counts_lost_leases(run: Run) -> bool:
     return run.example.name == _COUNTS_LOST_LEASES and run.status not in _ENDED
 
 
-def _held_by(client: RuntimeClient, runs: list[Run], worker: str) -> list[str]:
-    """The tasks that a worker has in hand; none while it is too early, or one must not be lost."""
-    rows = [(run, row) for run in runs for row in _good(client.executions(run.instance_id))]
+def _held_by(client: RuntimeClient, runs: list[Run], worker: str) -> list[str] | None:
+    """The tasks that a worker has in hand; None while it is too early, or one must not be lost."""
+    at_work = [run for run in runs if run.status not in _ENDED]
+    rows = [(run, row) for run in at_work for row in _good(client.executions(run.instance_id))]
     of_worker = [(run, row) for run, row in rows if row.worker_id == worker]
     held = [(run, row.path) for run, row in of_worker if row.status == "RUNNING"]
-    if len(of_worker) - len(held) < _DONE_BEFORE_KILL:
-        return []
-    return [] if any(_counts_lost_leases(run) for run, _path in held) else [p for _run, p in held]
+    is_early = len(of_worker) - len(held) < _DONE_BEFORE_KILL
+    if is_early or any(_counts_lost_leases(run) for run, _path in held):
+        return None
+    return [path for _run, path in held]
 
 
 def _look(client: RuntimeClient, run: Run) -> None:

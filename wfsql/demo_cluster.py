@@ -33,8 +33,8 @@ _STOP_SECONDS = 10.0
 # What the shell may have for another database is not for these.
 _NOT_OF_THE_SHELL = {"WF_URL": "", "WF_GATEWAY": "", "WF_WORKER_TOKEN": "", "WF_API_KEY": ""}
 
-HeldBy = Callable[[str], Sequence[str]]
-"""Returns the paths of the tasks that a worker has in hand; none when it must not be killed now."""
+HeldBy = Callable[[str], Sequence[str] | None]
+"""Returns the paths of the tasks that a worker has in hand; None when it must not be killed now."""
 
 
 class ClusterFailed(Exception):
@@ -59,6 +59,8 @@ class Child:
         self.is_expected_to_run = False
         if self.process.poll() is None:
             self.process.terminate()
+            # One that was made to stand still hears it only then.
+            self.process.send_signal(signal.SIGCONT)
             try:
                 self.process.wait(_STOP_SECONDS)
             except subprocess.TimeoutExpired:
@@ -78,6 +80,7 @@ class Cluster:
     workers: list[Child]
     killed_with: str | None = None
     is_gateway_stopped: bool = False
+    is_victim_still: bool = False
 
     @classmethod
     def start(cls, cleanup: ExitStack, url: str, handlers: Sequence[Path], folder: Path) -> Cluster:
@@ -129,15 +132,20 @@ class Cluster:
 
     def _kill_a_worker(self, held_by: HeldBy) -> str | None:
         victim = self.workers[0]
-        # It stands still while it is looked at, so that what it has then it has at its end.
-        victim.process.send_signal(signal.SIGSTOP)
         held = held_by(victim.name)
-        if not held:
-            victim.process.send_signal(signal.SIGCONT)
-            return None
-        self.killed_with = held[0]
-        victim.kill()
-        return f"{victim.name} is killed (kill -9) with {self.killed_with} in hand"
+        if held and self.is_victim_still:
+            self.killed_with = held[0]
+            victim.kill()
+            return f"{victim.name} is killed (kill -9) with {self.killed_with} in hand"
+        # It is made to stand still and looked at again, so that what it has then it has at its end.
+        # If that is nothing, its waiting request gets the next task meanwhile.
+        self._let_stand(victim, held is not None)
+        return None
+
+    def _let_stand(self, victim: Child, still: bool) -> None:
+        if still != self.is_victim_still:
+            victim.process.send_signal(signal.SIGSTOP if still else signal.SIGCONT)
+            self.is_victim_still = still
 
     def stop(self) -> None:
         """Ends the workers that have a gateway in order, then all else.
@@ -148,6 +156,8 @@ class Cluster:
         if self.is_gateway_stopped:
             # It would wait for its gateway with what others have done meanwhile.
             self.workers[1].kill()
+        if self.killed_with is None:
+            self._let_stand(self.workers[0], False)
         at_work = [worker for worker in self.workers if worker.is_expected_to_run]
         for worker in at_work:
             worker.process.terminate()

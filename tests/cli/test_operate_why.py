@@ -219,7 +219,8 @@ def test_a_failed_instance(wf: Wf, scene: Scene) -> None:
     assert done.out.splitlines() == [
         "one 1 has FAILED at 2030-01-02 12:00:00Z: one/a: the card is void (-5)",
         "What could be done:",
-        "  see what happened: wf logs 1; then try again what failed: wf retry 1",
+        "  see what happened: wf logs 1; then, if an action or a wait failed, try it again:"
+        " wf retry 1",
     ]
 
 

@@ -45,17 +45,17 @@ PATIENCE_SECONDS = 90.0
 class Dev:
     """A running `wf dev` and what it has written."""
 
-    def __init__(self, folder: Path, data: Path, *options: str) -> None:
+    def __init__(self, folder: Path, data: Path, *options: str, log: Path | None = None) -> None:
         self.folder = folder
-        self.log = data.with_suffix(".log")
-        with self.log.open("wb") as log:
+        self.log = log or data.with_suffix(".log")
+        with self.log.open("wb") as output:
             self.process = subprocess.Popen(
                 [
                     *(sys.executable, "-m", "wfsql", "dev", str(folder), "--data", str(data)),
                     *("--listen", f"127.0.0.1:{_free_port()}", *options),
                 ],
-                stdout=log,
-                stderr=log,
+                stdout=output,
+                stderr=output,
                 env=os.environ | {"PYTHONUNBUFFERED": "1"},
             )
 
@@ -156,6 +156,9 @@ def test_the_database_is_there_again_the_next_time(place: Path, project: Path) -
     first = Dev(project, place / "data", "--workers", "0")
     first.until("ready in")
     first.wf("start", "greeting", "--context", '{"name": "Ada"}')
+    beside = Dev(project, place / "data", log=place / "beside.log")
+    assert beside.process.wait(PATIENCE_SECONDS) == 1
+    assert beside.text() == f"error: wf dev runs here already, with the data in {place / 'data'}\n"
     assert first.end() == 0
 
     second = Dev(project, place / "data", "--workers", "0")

@@ -277,6 +277,31 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return cert, key
 
 
+def test_a_certificate_that_is_none_is_wrong_use(
+    certificate: tuple[Path, Path],
+) -> None:
+    _cert, key = certificate
+    for pair in ((key, key), (Path(__file__), key)):
+        done = subprocess.run(
+            [
+                *(
+                    sys.executable,
+                    "-m",
+                    "wfsql",
+                    "gateway",
+                    "--url",
+                    "postgresql://nobody@nowhere/x",
+                ),
+                *("--tls-cert", str(pair[0]), "--tls-key", str(pair[1])),
+            ],
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 2
+        assert "are no certificate and its key" in done.stderr
+        assert done.stderr.count("\n") == 2
+
+
 def test_it_speaks_tls(gateway: Running, certificate: tuple[Path, Path]) -> None:
     cert, key = certificate
     with started(gateway.database, "--tls-cert", str(cert), "--tls-key", str(key)) as process:

@@ -33,7 +33,6 @@ INSTANCES_HINT = 'see "wf ps --all" for the instances that are there'
 
 _HINTS = {
     20001: "the worker's token is not accepted; start it again",
-    20010: "use another business key, or leave the context as it was",
 }
 
 

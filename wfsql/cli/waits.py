@@ -93,8 +93,8 @@ def instance_advice(found: Instance) -> str | None:
             return f"let it go on: wf resume {found.instance_id}"
         case "FAILED":
             return (
-                f"see what happened: wf logs {found.instance_id}; then try again what failed:"
-                f" wf retry {found.instance_id}"
+                f"see what happened: wf logs {found.instance_id}; then, if an action or a wait"
+                f" failed, try it again: wf retry {found.instance_id}"
             )
         case _:
             return None

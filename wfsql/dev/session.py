@@ -11,6 +11,7 @@ load, an action without a handler are reported, and tried again at the next chan
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -33,6 +34,7 @@ from wfsql.dev.watching import Changes, changes
 T = TypeVar("T")
 
 _DATABASE = "dev"
+_PARTS = ("pg", "pg-run", "keys", "workers")
 _GATEWAY_SECONDS = 30.0
 # What the shell may have for another database is not for these workers.
 _NOT_OF_THE_SHELL = {"WF_URL": "", "WF_GATEWAY": "", "WF_WORKER_TOKEN": "", "WF_API_KEY": ""}
@@ -112,9 +114,11 @@ class DevSession:
         from wfsql.embedded import EmbeddedServer
 
         data = self._settings.data
-        if self._settings.fresh:
-            shutil.rmtree(data, ignore_errors=True)
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
+        cleanup.callback(os.close, _lock(data))
+        if self._settings.fresh:
+            for part in _PARTS:
+                shutil.rmtree(data / part, ignore_errors=True)
         server = EmbeddedServer.start(data / "pg", durable=False, keep=True)
         cleanup.callback(server.stop)
         url = server.url(_DATABASE)
@@ -129,6 +133,10 @@ class DevSession:
         return url
 
     def _start_gateway(self, cleanup: ExitStack, url: str, keys: DevKeys) -> None:
+        if is_ready(self._address):
+            raise DevFailed(
+                f"another gateway answers at {self._address}; name a free one by --listen"
+            )
         arguments = ["gateway", "--listen", self._settings.listen, "--quiet", "--end-with-stdin"]
         self._gateway = children.start("gateway", arguments, {"WF_URL": url}, self._log)
         cleanup.callback(children.stop, self._gateway)
@@ -232,6 +240,18 @@ class DevSession:
             self._workers.remove(worker)
         for worker in _ended(self._retired):
             self._retired.remove(worker)
+
+
+def _lock(data: Path) -> int:
+    """Keeps the folder for this session until the handle is closed."""
+    handle = os.open(data / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(handle)
+        raise DevFailed(f"wf dev runs here already, with the data in {data}") from error
+    os.set_inheritable(handle, False)
+    return handle
 
 
 def _ended(workers: Iterable[Child]) -> Iterator[Child]:

@@ -115,6 +115,18 @@ def _check_tls(settings: Settings) -> None:
     for path in (settings.tls_cert, settings.tls_key):
         if path is not None and not path.is_file():
             raise wrong_use(f"{path}: no such file", "check the path")
+    if settings.tls_cert is None or settings.tls_key is None:
+        return
+    from ssl import PROTOCOL_TLS_SERVER, SSLContext, SSLError
+
+    try:
+        SSLContext(PROTOCOL_TLS_SERVER).load_cert_chain(settings.tls_cert, settings.tls_key)
+    except (SSLError, OSError) as error:
+        raise wrong_use(
+            f"{settings.tls_cert} and {settings.tls_key} are no certificate and its key"
+            f" ({getattr(error, 'reason', None) or error})",
+            "both in PEM form, the key the certificate's own and without a password",
+        ) from error
 
 
 def _check_exposure(settings: Settings, url: str) -> None:

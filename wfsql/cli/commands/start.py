@@ -22,6 +22,7 @@ _FIRST_LOOK_SECONDS = 0.02
 _LAST_LOOK_SECONDS = 1.0
 _UNCLAIMED_SECONDS = 3.0
 _INPUT_MISFIT = 10015
+_KEY_TAKEN = 20010
 
 
 def command(
@@ -74,6 +75,9 @@ def command(
     )
     if isinstance(answer, ApiError) and answer.code == _INPUT_MISFIT:
         raise _misfit(answer, given, good(client.inputs(workflow, version)))
+    if isinstance(answer, ApiError) and answer.code == _KEY_TAKEN:
+        hint = "use another business key, or leave the context as it was"
+        raise CommandError(f"{answer.message} ({answer.code})", hint)
     made = good(answer, 'put it there with "wf deploy FILE"; names are exact')
     names = [row.name for row in good(client.inputs(workflow, version))]
     for line in unknown_keys(given, names):

@@ -6,6 +6,7 @@ and `node.last` is the index of its last descendant, so that "is inside" is two 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Literal
 
@@ -87,6 +88,14 @@ class Variable:
     initial: Expr | None = None
     reads: list[Access] = field(default_factory=list)
     writes: list[Access] = field(default_factory=list)
+    _written_by: list[int] = field(default_factory=list)
+
+    def is_written_in(self, node: Node) -> bool:
+        """Whether a node or one below it writes the variable."""
+        if len(self._written_by) != len(self.writes):
+            self._written_by = sorted(write.node.index for write in self.writes)
+        first = bisect_left(self._written_by, node.index)
+        return first < len(self._written_by) and self._written_by[first] <= node.last
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -86,7 +86,7 @@ class Settled:
             return
         for root in list(self._by_root):
             if isinstance(root, Variable):
-                changes = any(node.holds(write.node) for write in root.writes)
+                changes = root.is_written_in(node)
             else:
                 task = self._model.by_key.get(str(root))
                 changes = task is not None and node.holds(task)

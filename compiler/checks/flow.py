@@ -114,7 +114,7 @@ def _never_changes(model: Model, node: Node, statement: While) -> bool:
     for reference in references(condition):
         if reference.root == "var":
             variable = model.resolved.get(id(reference))
-            if variable is None or any(node.holds(write.node) for write in variable.writes):
+            if variable is None or variable.is_written_in(node):
                 return False
         elif reference.root == "ctx" and step_key(reference, 0) == "task":
             if _runs_inside(model, node, task_key(reference) or ""):

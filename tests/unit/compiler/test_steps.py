@@ -60,6 +60,9 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "references to a wide type": lambda n: (
         f"{_W}input {{ x : {wide(n)} }}\nvar l : any = [{'var.x, ' * n}1]\n}}\n"
     ),
+    "loops over one variable": lambda n: (
+        f"{_W}var n : int = 0\n" + "while var.n < 3 max 5 { set n = var.n + 1 }\n" * 6 * n + "}\n"
+    ),
     "fields of a wide type": lambda n: (
         f"{_W}input {{ x : {wide(n)} }}\n"
         + "".join(f"set z = var.x.f{k}\n" for k in range(n))

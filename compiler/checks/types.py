@@ -127,10 +127,24 @@ def _misfit(model: Model, expr: Expr, actual: Type, wanted: Type, name: str) -> 
             return _wrong(model, expr, f"{name} takes {wanted.describe()}, not null")
     elif not _may_be(actual, wanted) or (isinstance(literal, Decimal) and wanted.base == "int"):
         return _wrong(model, expr, f"{name} takes {wanted.describe()}, not {_what(actual)}")
-    elif wanted.enum is not None and isinstance(literal, str) and literal not in wanted.enum:
+    elif (
+        wanted.enum is not None
+        and isinstance(literal, str)
+        and not _is_one_of(literal, wanted.enum)
+    ):
         message = f'{name} takes {wanted.describe()}, not "{literal}"'
         return _wrong(model, expr, message, did_you_mean(literal, wanted.enum))
     return None
+
+
+_last_enum: list[tuple[tuple[str, ...], frozenset[str]]] = []
+
+
+def _is_one_of(word: str, enum: tuple[str, ...]) -> bool:
+    """Whether a word is in an enum. There may be thousands of both, so the last set is kept."""
+    if not _last_enum or _last_enum[0][0] is not enum:
+        _last_enum[:] = [(enum, frozenset(enum))]
+    return word in _last_enum[0][1]
 
 
 def _may_be(actual: Type, wanted: Type) -> bool:

@@ -87,7 +87,7 @@ class Cluster:
         """Starts all; `cleanup` ends them.
 
         Raises:
-          ClusterFailed: a gateway does not start.
+          ClusterFailed: one of them does not start.
         """
         keys = make_keys(url, folder / "keys")
         if not isinstance(keys, DevKeys):
@@ -108,6 +108,9 @@ class Cluster:
             )
             address = addresses[(number - 1) * GATEWAY_COUNT // WORKER_COUNT]
             workers.append(_spawn(cleanup, name, options, folder, {"WF_GATEWAY": address}))
+        # The work is over in seconds: one that comes late would have no part in it.
+        for worker in workers:
+            _until_it_says(worker, r"claims ")
         return cls(gateways, workers)
 
     def look(self, held_by: HeldBy, *, may_stop_gateway: bool) -> str | None:
@@ -201,10 +204,14 @@ def _let_go(child: Child) -> None:
 
 def _address(gateway: Child) -> str:
     """Waits until a gateway says where it listens."""
+    return _until_it_says(gateway, r"listens on (http://\S+);")[1]
+
+
+def _until_it_says(child: Child, pattern: str) -> re.Match[str]:
     give_up_at = time.monotonic() + _START_SECONDS
-    while gateway.process.poll() is None and time.monotonic() < give_up_at:
-        found = re.search(r"listens on (http://\S+);", gateway.log.read_text(encoding="utf-8"))
+    while child.process.poll() is None and time.monotonic() < give_up_at:
+        found = re.search(pattern, child.log.read_text(encoding="utf-8", errors="replace"))
         if found is not None:
-            return found[1]
+            return found
         time.sleep(0.02)
-    raise ClusterFailed(f"{gateway.name} does not start: {gateway.tail()}")
+    raise ClusterFailed(f"{child.name} does not start: {child.tail()}")

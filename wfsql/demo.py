@@ -46,9 +46,10 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 # A lost lease counts as an attempt in this one, and its trace says how many there were.
 _COUNTS_LOST_LEASES = "order_fulfilment"
 # What a worker has done before it is killed, so that the chart shows it.
-_DONE_BEFORE_KILL = 3
+_DONE_BEFORE_KILL = 1
 TIME_LIMIT_SECONDS = 90.0
 _LOOK_SECONDS = 0.1
+_REMOVE_SECONDS = 10.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _ENDED = frozenset({"SUCCEEDED", "FAILED", "CANCELLED"})
 
@@ -112,7 +113,7 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="wfsql-demo-"))
     try:
         with ExitStack() as cleanup:
-            cleanup.callback(shutil.rmtree, folder, ignore_errors=True)
+            cleanup.callback(_remove, folder)
             try:
                 agreed = _demo(cleanup, folder)
             finally:
@@ -132,6 +133,14 @@ def main() -> int:
         return 130
     print(f"({time.monotonic() - began:.1f} s)")
     return 0 if agreed else 1
+
+
+def _remove(folder: Path) -> None:
+    """Removes a folder in which a process that was just ended may still be writing."""
+    give_up_at = time.monotonic() + _REMOVE_SECONDS
+    while folder.exists() and time.monotonic() < give_up_at:
+        shutil.rmtree(folder, ignore_errors=True)
+        time.sleep(_LOOK_SECONDS)
 
 
 def _interrupt_once(_number: int, _frame: FrameType | None) -> None:

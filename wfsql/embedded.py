@@ -15,6 +15,7 @@ import shutil
 import signal
 import time
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,12 @@ class EmbeddedServer:
         handle = _get_server(postgres_server, folder, keep)
         server = cls(handle, folder)
         if not durable:
-            server._spare_the_disk()
+            try:
+                server._spare_the_disk()
+            except BaseException:
+                # Interrupted, perhaps; nobody else knows of the server yet.
+                server.stop()
+                raise
         return server
 
     def url(self, database: str = "postgres") -> str:
@@ -157,12 +163,30 @@ def _forget(wheel: Any, folder: Path) -> None:
 
 
 def _end_leftover(folder: Path) -> None:
-    """Stops a server whose start was interrupted, which the wheel does not know of yet."""
-    pid_file = folder / "postmaster.pid"
-    try:
-        os.kill(int(pid_file.read_text().splitlines()[0]), signal.SIGINT)
-    except (OSError, ValueError, IndexError):
-        return  # it had not come that far
+    """Stops a server whose start was interrupted, which the wheel does not know of yet.
+
+    The file with its id does not tell: at first there is none, then an empty one, and while the
+    folder is being filled it is that of another process.
+    """
     give_up_at = time.monotonic() + _STOP_SECONDS
-    while pid_file.exists() and time.monotonic() < give_up_at:
+    while (left := _processes_of(folder)) and time.monotonic() < give_up_at:
+        for process in left:
+            # Its children end with it, and take the signal for something else.
+            if not " ".join(process.info["cmdline"] or ()).startswith("postgres: "):
+                with suppress(OSError):
+                    os.kill(process.pid, signal.SIGINT)
         time.sleep(0.05)
+
+
+def _processes_of(folder: Path) -> list[Any]:
+    """The processes that start a server on a folder, or are one: that is where they stand."""
+    import psutil  # type: ignore[import-untyped]
+
+    data = str(folder.resolve())
+    found = []
+    for process in psutil.process_iter(["cmdline", "cwd"]):
+        line = " ".join(process.info["cmdline"] or ())
+        # With quotes when it is still the shell that becomes the server.
+        if process.info["cwd"] == data or f"-D {data}" in line or f'-D "{data}"' in line:
+            found.append(process)
+    return found

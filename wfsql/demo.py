@@ -17,7 +17,7 @@ import sys
 import tempfile
 import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,8 +45,6 @@ T = TypeVar("T")
 EXAMPLES = Path(__file__).parents[1] / "examples"
 # A lost lease counts as an attempt in this one, and its trace says how many there were.
 _COUNTS_LOST_LEASES = "order_fulfilment"
-# What a worker has done before it is killed, so that the chart shows it.
-_DONE_BEFORE_KILL = 1
 TIME_LIMIT_SECONDS = 90.0
 _LOOK_SECONDS = 0.1
 _REMOVE_SECONDS = 10.0
@@ -178,10 +176,10 @@ def _demo(cleanup: ExitStack, folder: Path) -> bool:
     with _step("start gateways and workers"):
         handlers = [example.handlers for example in examples]
         cluster = Cluster.start(cleanup, url, handlers, folder)
-    runs = [_start(client, example, path) for example in examples for path in example.inputs]
-    instances = counted(len(runs), "instance")
+    inputs = [(example, path) for example in examples for path in example.inputs]
+    instances = counted(len(inputs), "instance")
     print(f"{instances}, {GATEWAY_COUNT} gateways, {WORKER_COUNT} worker processes")
-    _follow(client, runs, cluster)
+    runs = _follow(client, inputs, cluster)
     cluster.stop()
     agreed = [_compare(client, run) for run in runs]
     _print_timeline(client, runs)
@@ -227,20 +225,31 @@ def _start(client: RuntimeClient, example: Example, path: Path) -> Run:
 # Progress ---------------------------------------------------------------------------------------
 
 
-def _follow(client: RuntimeClient, runs: list[Run], cluster: Cluster) -> None:
-    """Shows the runs until all have ended; sends the events they wait for, and breaks things."""
+def _follow(
+    client: RuntimeClient, inputs: Sequence[tuple[Example, Path]], cluster: Cluster
+) -> list[Run]:
+    """Runs everything, shows it until all have ended; sends awaited events, and breaks things.
+
+    What would show a lost lease in its trace begins when no more is going to be broken.
+    """
+    runs = [_start(client, *one) for one in inputs if one[0].name != _COUNTS_LOST_LEASES]
+    later = [one for one in inputs if one[0].name == _COUNTS_LOST_LEASES]
+
+    def held_by(worker: str) -> list[str] | None:
+        return _held_by(client, runs, worker)
+
     give_up_at = time.monotonic() + TIME_LIMIT_SECONDS
     with _progress() as show:
-        while any(run.status not in _ENDED for run in runs):
+        while later or any(run.status not in _ENDED for run in runs):
             for run in runs:
                 _look(client, run)
             show(runs)
-            said = cluster.look(
-                lambda worker: _held_by(client, runs, worker),
-                may_stop_gateway=not any(_counts_lost_leases(run) for run in runs),
-            )
+            said = cluster.look(held_by)
             if said is not None:
                 _print_folded(f"  -- {said}")
+            if cluster.is_gateway_stopped or all(run.status in _ENDED for run in runs):
+                runs.extend(_start(client, *one) for one in later)
+                later.clear()
             if time.monotonic() > give_up_at:
                 late = ", ".join(run.title for run in runs if run.status not in _ENDED)
                 raise DemoFailed(
@@ -248,23 +257,16 @@ def _follow(client: RuntimeClient, runs: list[Run], cluster: Cluster) -> None:
                 )
             time.sleep(_LOOK_SECONDS)
         show(runs)
-
-
-def _counts_lost_leases(run: Run) -> bool:
-    """Whether a lease that is lost now could be seen in the trace of a run."""
-    return run.example.name == _COUNTS_LOST_LEASES and run.status not in _ENDED
+    return runs
 
 
 def _held_by(client: RuntimeClient, runs: list[Run], worker: str) -> list[str] | None:
-    """The tasks that a worker has in hand; None while it is too early, or one must not be lost."""
+    """The tasks that a worker has in hand; None while it has not done anything yet."""
     at_work = [run for run in runs if run.status not in _ENDED]
-    rows = [(run, row) for run in at_work for row in _good(client.executions(run.instance_id))]
-    of_worker = [(run, row) for run, row in rows if row.worker_id == worker]
-    held = [(run, row.path) for run, row in of_worker if row.status == "RUNNING"]
-    is_early = len(of_worker) - len(held) < _DONE_BEFORE_KILL
-    if is_early or any(_counts_lost_leases(run) for run, _path in held):
-        return None
-    return [path for _run, path in held]
+    rows = [row for run in at_work for row in _good(client.executions(run.instance_id))]
+    of_worker = [row for row in rows if row.worker_id == worker]
+    held = [row.path for row in of_worker if row.status == "RUNNING"]
+    return held if len(held) < len(of_worker) else None
 
 
 def _look(client: RuntimeClient, run: Run) -> None:

@@ -34,7 +34,7 @@ _STOP_SECONDS = 10.0
 _NOT_OF_THE_SHELL = {"WF_URL": "", "WF_GATEWAY": "", "WF_WORKER_TOKEN": "", "WF_API_KEY": ""}
 
 HeldBy = Callable[[str], Sequence[str] | None]
-"""Returns the paths of the tasks that a worker has in hand; None when it must not be killed now."""
+"""Returns the paths of the tasks that a worker has in hand; None when it has done nothing yet."""
 
 
 class ClusterFailed(Exception):
@@ -113,7 +113,7 @@ class Cluster:
             _until_it_says(worker, r"claims ")
         return cls(gateways, workers)
 
-    def look(self, held_by: HeldBy, *, may_stop_gateway: bool) -> str | None:
+    def look(self, held_by: HeldBy) -> str | None:
         """Does what is next to be done to them; returns a line that says so.
 
         Raises:
@@ -126,7 +126,7 @@ class Cluster:
                 )
         if self.killed_with is None:
             return self._kill_a_worker(held_by)
-        if may_stop_gateway and not self.is_gateway_stopped:
+        if not self.is_gateway_stopped:
             self.is_gateway_stopped = True
             gateway, left = self.gateways[0], self.workers[1]
             gateway.end()

@@ -623,7 +623,7 @@ class PostgresClient(OperatorCalls):
     @failures_as_values
     def get_instance(self, instance_id: int) -> Instance | Failure:
         rows = self._rows(f"{_WITH_OUTPUT} where i.workflow_instance_id = %s", instance_id)
-        return _instance(rows[0]) if rows else _unknown_instance(instance_id)
+        return read_instance(rows[0]) if rows else unknown_instance(instance_id)
 
     @failures_as_values
     def list_instances(self, wanted: InstanceFilter, limit: int) -> list[Instance]:
@@ -634,7 +634,7 @@ class PostgresClient(OperatorCalls):
             *parameters,
             limit,
         )
-        return [_instance(row) for row in rows]
+        return [read_instance(row) for row in rows]
 
     @failures_as_values
     def executions(self, instance_id: int) -> list[ExecutionRow]:
@@ -649,7 +649,7 @@ class PostgresClient(OperatorCalls):
     def trace(self, instance_id: int) -> str | Failure:
         rows = self._rows("select t::text from wf.wf_trace_instance(%s) as t", instance_id)
         if not rows or rows[0][0] is None:
-            return _unknown_instance(instance_id)
+            return unknown_instance(instance_id)
         return str(rows[0][0])
 
     @failures_as_values
@@ -750,7 +750,7 @@ def _item_json(item: SubmitItem) -> str:
     return f"{json.dumps(head)[:-1]}{output}}}"
 
 
-def _unknown_instance(instance_id: int) -> Failure:
+def unknown_instance(instance_id: int) -> Failure:
     return ApiError(20002, f"instance {instance_id} is not known")
 
 
@@ -771,7 +771,8 @@ def _task(row: tuple[Any, ...]) -> Task:
     )
 
 
-def _instance(row: tuple[Any, ...]) -> Instance:
+def read_instance(row: tuple[Any, ...]) -> Instance:
+    """Reads a row of v_instance as both clients ask for it, its times with their zone."""
     return Instance(
         instance_id=row[0],
         workflow=row[1],

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from runtime_sql.connection import (
     Claim,
@@ -32,7 +32,9 @@ from runtime_sql.connection import (
     SubmitItem,
     Submitted,
     Task,
+    read_instance,
     results_json,
+    unknown_instance,
 )
 from runtime_sql.failures import ApiError, DatabaseProblem, Failure
 from runtime_sql.go_batches import split_batches
@@ -394,7 +396,7 @@ class MssqlClient(OperatorCalls):
         rows = self._ask(read)
         if isinstance(rows, ApiError | DatabaseProblem):
             return rows
-        return _instance(rows[0]) if rows else _unknown_instance(instance_id)
+        return read_instance(_in_utc(rows[0])) if rows else unknown_instance(instance_id)
 
     def list_instances(self, wanted: InstanceFilter, limit: int) -> list[Instance] | Failure:
         """Returns instances, the newest first, without their outputs."""
@@ -407,7 +409,7 @@ class MssqlClient(OperatorCalls):
                 limit,
                 *parameters,
             )
-            return [_instance(row) for row in rows]
+            return [read_instance(_in_utc(row)) for row in rows]
 
         return self._ask(read)
 
@@ -435,7 +437,7 @@ class MssqlClient(OperatorCalls):
         if isinstance(rows, ApiError | DatabaseProblem):
             return rows
         if not rows or rows[0][0] is None:
-            return _unknown_instance(instance_id)
+            return unknown_instance(instance_id)
         return str(rows[0][0])
 
     # Events -----------------------------------------------------------------------------------
@@ -533,10 +535,6 @@ class MssqlClient(OperatorCalls):
         return self._ask(read)
 
 
-def _unknown_instance(instance_id: int) -> Failure:
-    return ApiError(20002, f"instance {instance_id} is not known")
-
-
 def _utc(value: datetime | None) -> datetime | None:
     return None if value is None else value.replace(tzinfo=UTC)
 
@@ -567,23 +565,3 @@ def _task(row: Row) -> Task:
 def _execution(row: Row) -> ExecutionRow:
     path, node_type, status, started_at, ended_at, *others = row
     return ExecutionRow(path, node_type, status, _utc(started_at), _utc(ended_at), *others)
-
-
-def _instance(row: Row) -> Instance:
-    created_at: Any = _utc(row[4])
-    return Instance(
-        instance_id=row[0],
-        workflow=row[1],
-        version=row[2],
-        status=row[3],
-        created_at=created_at,
-        started_at=_utc(row[5]),
-        ended_at=_utc(row[6]),
-        business_key=row[7],
-        output_json=row[8],
-        error_code=row[9],
-        engine_error_code=row[10],
-        error_message=row[11],
-        error_node=row[12],
-        error_path=row[13],
-    )

@@ -22,6 +22,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from wfsql.dev.children import NOT_OF_THE_SHELL
 from wfsql.dev.gateway import DevKeys, make_keys
 
 WORKER_COUNT = 4
@@ -30,8 +31,6 @@ GATEWAY_COUNT = 2
 LEASE_SECONDS = 5
 _START_SECONDS = 30.0
 _STOP_SECONDS = 10.0
-# What the shell may have for another database is not for these.
-_NOT_OF_THE_SHELL = {"WF_URL": "", "WF_GATEWAY": "", "WF_WORKER_TOKEN": "", "WF_API_KEY": ""}
 
 HeldBy = Callable[[str], Sequence[str] | None]
 """Returns the paths of the tasks that a worker has in hand; None when it has done nothing yet."""
@@ -187,7 +186,7 @@ def _spawn(
         stdin=subprocess.PIPE,
         stdout=log,
         stderr=log,
-        env=os.environ | _NOT_OF_THE_SHELL | environment,
+        env=os.environ | NOT_OF_THE_SHELL | environment,
         start_new_session=True,
     )
     child = Child(name, process, log_path)

@@ -38,12 +38,13 @@ from wfsql.testing.cases import (
     SendEvent,
     WorkflowRef,
 )
+from wfsql.testing.database import DatabaseSession
 from wfsql.testing.driver import Played, play
 from wfsql.testing.engines import Remains
 from wfsql.testing.graph_index import GraphIndex
 from wfsql.testing.local import LocalEngine
-from wfsql.testing.mssql import MssqlEngine, MssqlSession
-from wfsql.testing.postgres import PostgresEngine, PostgresSession
+from wfsql.testing.mssql import MssqlEngine
+from wfsql.testing.postgres import PostgresEngine
 
 _FUZZ = os.environ.get("WFSQL_FUZZ")
 _COUNT = int(_FUZZ) if _FUZZ else 300
@@ -94,15 +95,15 @@ def postgres(pg_server: EmbeddedServer, pg_template: str) -> Iterator[_Watched]:
     name = f"random_{os.getpid()}"
     url = pg_server.create_database(name, pg_template)
     engine, leftovers = PostgresEngine(url), list[tuple[str, int]]()
-    abandon = PostgresSession.abandon
+    abandon = DatabaseSession.abandon
 
     # The last moment before the session clears up after itself.
-    def note_and_abandon(session: PostgresSession) -> None:
+    def note_and_abandon(session: DatabaseSession) -> None:
         leftovers[:] = connection.execute(_LEFTOVERS).fetchall()
         abandon(session)
 
     with psycopg.connect(url, autocommit=True) as connection, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PostgresSession, "abandon", note_and_abandon)
+        patch.setattr(DatabaseSession, "abandon", note_and_abandon)
         yield _Watched(engine, leftovers)
     engine.close()
     pg_server.drop_database(name)
@@ -232,9 +233,9 @@ def test_random_programs_leave_equal_traces_on_sql_server(catalog: Path, mssql_u
     """Some of them: a call there costs more, and the cases of conformance run there too."""
     empty(mssql_url)
     engine, leftovers = MssqlEngine(mssql_url), list[tuple[str, int]]()
-    abandon = MssqlSession.abandon
+    abandon = DatabaseSession.abandon
 
-    def note_and_abandon(session: MssqlSession) -> None:
+    def note_and_abandon(session: DatabaseSession) -> None:
         leftovers[:] = connection.rows(_LEFTOVERS)
         abandon(session)
 
@@ -244,7 +245,7 @@ def test_random_programs_leave_equal_traces_on_sql_server(catalog: Path, mssql_u
 
     connection = open_connection(mssql_url)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(MssqlSession, "abandon", note_and_abandon)
+        patch.setattr(DatabaseSession, "abandon", note_and_abandon)
         _played_by(check, _PARTS, _COUNT // 10)
     connection.close()
     engine.close()

@@ -19,6 +19,8 @@ from threading import Thread
 from wfsql.dev.log import DevLog
 
 _STOP_SECONDS = 10.0
+NOT_OF_THE_SHELL = {"WF_URL": "", "WF_GATEWAY": "", "WF_WORKER_TOKEN": "", "WF_API_KEY": ""}
+"""What the shell may have for another database, and children of ours shall not see."""
 
 
 @dataclass(slots=True)

@@ -36,8 +36,6 @@ T = TypeVar("T")
 _DATABASE = "dev"
 _PARTS = ("pg", "pg-run", "keys", "workers")
 _GATEWAY_SECONDS = 30.0
-# What the shell may have for another database is not for these workers.
-_NOT_OF_THE_SHELL = {"WF_URL": "", "WF_GATEWAY": "", "WF_WORKER_TOKEN": "", "WF_API_KEY": ""}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +179,7 @@ class DevSession:
             state = str(self._settings.data / "workers" / worker_id)
             own = [*arguments, "--worker-id", worker_id, "--state", state]
             self._workers.append(
-                children.start(f"worker-{number}", own, _NOT_OF_THE_SHELL, self._log)
+                children.start(f"worker-{number}", own, children.NOT_OF_THE_SHELL, self._log)
             )
 
     def _handlers(self) -> list[str]:

@@ -117,7 +117,7 @@ begin
     if @expires_at <= @v_now throw 70004, N'expires_at must be in the future', 1;
     begin try
         begin transaction;
-        exec @v_result = sp_getapplock @Resource = N'wf.api_key', @LockMode = N'Exclusive',
+        exec @v_result = sys.sp_getapplock @Resource = N'wf.api_key', @LockMode = N'Exclusive',
             @LockOwner = N'Transaction', @LockTimeout = 60000;
         if @v_result < 0 throw 70009, N'another key is being added; try again', 1;
         if exists (select 1 from wf.api_key as k

@@ -12,7 +12,9 @@ from typing import Any
 from tests.tsql.binder import Complaint
 from tests.tsql.dotnet import load
 
-Path = tuple[Any, ...]
+Step = tuple[Any, str]
+"""A node and the name of its kind, which is asked of .NET once."""
+Path = tuple[Step, ...]
 """What a node stands in, from the script down."""
 
 _AGGREGATES = {"COUNT", "COUNT_BIG", "SUM", "MIN", "MAX", "AVG", "STRING_AGG"}
@@ -40,8 +42,8 @@ def lint(script: str) -> list[Complaint]:
     tokens = root.ScriptTokenStream
     found = {
         (node.StartLine, node.StartColumn, message)
-        for node, path in _walk(root, ())
-        for message in (*_faults(node, path, tokens), *_house(node, path))
+        for (node, kind), path in _walk(root)
+        for message in (*_faults(node, kind, path, tokens), *_house(node, kind, path))
     }
     return sorted(found)
 
@@ -50,10 +52,15 @@ def _kind(node: Any) -> str:
     return str(node.GetType().Name)
 
 
-def _walk(node: Any, path: Path) -> Iterator[tuple[Any, Path]]:
-    yield node, path
-    for child in _children(node):
-        yield from _walk(child, (*path, node))
+def _walk(root: Any) -> Iterator[tuple[Step, Path]]:
+    """Yields every node with what it stands in: a long text in pieces is a very deep `+`."""
+    pending: list[tuple[Any, Path]] = [(root, ())]
+    while pending:
+        node, path = pending.pop()
+        step = (node, _kind(node))
+        yield step, path
+        inside = (*path, step)
+        pending += [(child, inside) for child in _children(node)]
 
 
 def _children(node: Any) -> Iterator[Any]:
@@ -69,10 +76,9 @@ def _children(node: Any) -> Iterator[Any]:
             yield from (item for item in value if isinstance(item, TSqlFragment))
 
 
-def _faults(node: Any, path: Path, tokens: Any) -> Iterator[str]:
+def _faults(node: Any, kind: str, path: Path, tokens: Any) -> Iterator[str]:
     """Yields what is wrong in any script."""
-    kind = _kind(node)
-    above = [_kind(step) for step in path]
+    above = [step_kind for _step, step_kind in path]
     if kind in ("ThrowStatement", "WithCtesAndXmlNamespaces"):
         yield from _unended(node, path, tokens)
     if kind == "ThrowStatement" and node.ErrorNumber is None and "TryCatchStatement" not in above:
@@ -116,11 +122,11 @@ def _token(tokens: Any, index: int) -> str:
 def _unended(node: Any, path: Path, tokens: Any) -> Iterator[str]:
     """THROW and WITH are read as part of the statement before them, unless that ends in `;`."""
     is_with = _kind(node) == "WithCtesAndXmlNamespaces"
-    statement = path[-1] if is_with else node
+    statement = path[-1][0] if is_with else node
     holders = path[:-1] if is_with else path
-    if not holders or _kind(holders[-1]) != "StatementList":
+    if not holders or holders[-1][1] != "StatementList":
         return
-    if holders[-1].Statements[0].StartOffset == statement.StartOffset:
+    if holders[-1][0].Statements[0].StartOffset == statement.StartOffset:
         return
     index = node.FirstTokenIndex - 1
     while index >= 0 and _token(tokens, index) in _BLANK:
@@ -184,15 +190,16 @@ def _in_where(above: list[str]) -> bool:
     return not any(step in ("ScalarSubquery", "QueryDerivedTable") for step in below)
 
 
-def _house(node: Any, path: Path) -> Iterator[str]:
+def _house(node: Any, kind: str, path: Path) -> Iterator[str]:
     """Yields where a script leaves the subset, or a routine makes SQL out of text."""
-    kind = _kind(node)
     if kind in _NOT_IN_THE_SUBSET:
         yield f"{_NOT_IN_THE_SUBSET[kind]} is not in the subset"
     if kind == "FunctionCall" and str(node.FunctionName.Value).upper() in _LATER_THAN_2019:
         yield f"{node.FunctionName.Value} is newer than SQL Server 2019"
+    if kind not in ("ExecutableStringList", "ProcedureReference"):
+        return
     in_routine = any(
-        _kind(step).endswith(("ProcedureStatement", "FunctionStatement")) for step in path
+        step_kind.endswith(("ProcedureStatement", "FunctionStatement")) for _step, step_kind in path
     )
     if in_routine and kind == "ExecutableStringList":
         yield "dynamic SQL in a routine"

@@ -48,7 +48,7 @@ begin
     insert into @v_capability (capability)
     select distinct c.value collate Latin1_General_100_BIN2 from openjson(@capabilities) as c;
     begin try
-        begin transaction;
+        if @v_owns_transaction = 1 begin transaction;
         exec wf.wf_write_worker @worker_id = @worker_id, @max_concurrency = @max_concurrency,
             @worker_token = @worker_token;
         delete from wf.worker_capability
@@ -59,7 +59,7 @@ begin
           from @v_capability as c
          where not exists (select 1 from wf.worker_capability as o
                             where o.worker_id = @worker_id and o.capability = c.capability);
-        commit transaction;
+        if @v_owns_transaction = 1 commit transaction;
     end try
     begin catch
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;
@@ -221,7 +221,7 @@ begin
     create table #entry (ordinal int not null, node_execution_id bigint not null, workflow_instance_id bigint not null, kind nchar(1) not null);    -- the entries a handler takes
     create table #step (seq bigint identity(1, 1) not null, ordinal int not null, rank int not null, step nvarchar(7) not null, node_execution_id bigint not null, workflow_instance_id bigint not null, node_id bigint null, iteration_no int null, item_json nvarchar(max) null, result_code int null, engine_error_code int null, message nvarchar(max) null, error_execution_id bigint null);
     begin try
-        begin transaction;
+        if @v_owns_transaction = 1 begin transaction;
         exec wf.wf_lock_instance @workflow_instance_id = @workflow_instance_id,
             @status = @v_status output;
         if @v_status in (N'SUCCEEDED', N'FAILED')
@@ -254,7 +254,7 @@ begin
             values (@v_now, N'cancel', concat(N'{"instance":', @workflow_instance_id,
                     N',"reason":', coalesce(wf.wf_json_quote(@reason), N'null'), N'}'));
         end;
-        commit transaction;
+        if @v_owns_transaction = 1 commit transaction;
     end try
     begin catch
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;
@@ -304,7 +304,7 @@ begin
     declare @v_message nvarchar(2000);
 
     begin try
-        begin transaction;
+        if @v_owns_transaction = 1 begin transaction;
         exec wf.wf_lock_instance @workflow_instance_id = @workflow_instance_id,
             @status = @v_status output;
         if @v_status not in (N'RUNNING', N'PAUSED')
@@ -317,7 +317,7 @@ begin
          where workflow_instance_id = @workflow_instance_id;
         update wf.task set is_claimable = 0
          where workflow_instance_id = @workflow_instance_id;
-        commit transaction;
+        if @v_owns_transaction = 1 commit transaction;
     end try
     begin catch
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;
@@ -363,7 +363,7 @@ begin
     create table #entry (ordinal int not null, node_execution_id bigint not null, workflow_instance_id bigint not null, kind nchar(1) not null);    -- the entries a handler takes
     create table #step (seq bigint identity(1, 1) not null, ordinal int not null, rank int not null, step nvarchar(7) not null, node_execution_id bigint not null, workflow_instance_id bigint not null, node_id bigint null, iteration_no int null, item_json nvarchar(max) null, result_code int null, engine_error_code int null, message nvarchar(max) null, error_execution_id bigint null);
     begin try
-        begin transaction;
+        if @v_owns_transaction = 1 begin transaction;
         exec wf.wf_lock_instance @workflow_instance_id = @workflow_instance_id,
             @status = @v_status output;
         if @v_status not in (N'RUNNING', N'PAUSED')
@@ -387,7 +387,7 @@ begin
         end;
         select @status = i.status from wf.workflow_instance as i
          where i.workflow_instance_id = @workflow_instance_id;
-        commit transaction;
+        if @v_owns_transaction = 1 commit transaction;
     end try
     begin catch
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;
@@ -416,7 +416,7 @@ begin
     if @ended_before is null or @limit is null or @limit not between 1 and 10000
         throw 70004, N'ended_before must be a time and limit between 1 and 10000', 1;
     begin try
-        begin transaction;
+        if @v_owns_transaction = 1 begin transaction;
         insert into #removed (workflow_instance_id)
         select top (@limit) i.workflow_instance_id
           from wf.workflow_instance as i
@@ -441,7 +441,7 @@ begin
         end;
         select @v_count = count(*) from #removed as r;
         exec wf.wf_remove_instances;
-        commit transaction;
+        if @v_owns_transaction = 1 commit transaction;
     end try
     begin catch
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;

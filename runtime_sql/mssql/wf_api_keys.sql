@@ -116,7 +116,7 @@ begin
         @capabilities = @capabilities;
     if @expires_at <= @v_now throw 70004, N'expires_at must be in the future', 1;
     begin try
-        begin transaction;
+        if @v_owns_transaction = 1 begin transaction;
         exec @v_result = sys.sp_getapplock @Resource = N'wf.api_key', @LockMode = N'Exclusive',
             @LockOwner = N'Transaction', @LockTimeout = 60000;
         if @v_result < 0 throw 70009, N'another key is being added; try again', 1;
@@ -128,7 +128,7 @@ begin
         values (@v_id, @name, wf.wf_sorted(@roles), @source, wf.wf_sorted(@event_types),
                 wf.wf_sorted(@capabilities), @v_salt, wf.wf_token_digest(@v_salt, @key), @v_now,
                 @expires_at);
-        commit transaction;
+        if @v_owns_transaction = 1 commit transaction;
     end try
     begin catch
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;
@@ -211,7 +211,7 @@ begin
     if @capabilities is null or not exists (select 1 from openjson(@capabilities))
         throw 70004, N'capabilities must name at least one', 1;
     begin try
-        begin transaction;
+        if @v_owns_transaction = 1 begin transaction;
         update wf.worker set desired_state = desired_state where worker_id = @worker_id;
         if not exists (select 1 from openjson(@v_may) as m where m.value = N'*')
         begin
@@ -228,7 +228,7 @@ begin
         end;
         exec wf.sp_register_worker @worker_id = @worker_id, @worker_token = @worker_token,
             @capabilities = @capabilities, @max_concurrency = @max_concurrency;
-        commit transaction;
+        if @v_owns_transaction = 1 commit transaction;
     end try
     begin catch
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;

@@ -28,7 +28,7 @@ begin
     declare @v_message nvarchar(2000);
 
     begin try
-        begin transaction;
+        if @v_owns_transaction = 1 begin transaction;
         exec wf.wf_lock_instance @workflow_instance_id = @workflow_instance_id,
             @status = @v_status output;
         if @v_status <> N'RUNNING'
@@ -54,7 +54,7 @@ begin
                 @plan_json = @plan_json;
             set @v_is_applied = 1;
         end;
-        commit transaction;
+        if @v_owns_transaction = 1 commit transaction;
     end try
     begin catch
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;

@@ -28,7 +28,7 @@ begin
     create table #removed (workflow_instance_id bigint not null primary key);
 
     begin try
-        begin transaction;
+        if @v_owns_transaction = 1 begin transaction;
         update wf.workflow_def set @v_def_id = workflow_def_id, description = description
          where name = @name and datalength(name) = datalength(cast(@name as nvarchar(120)))
            and len(@name + N'.') <= 121;
@@ -62,7 +62,7 @@ begin
         insert into wf.audit_log (at, what, detail_json)
         values (wf.wf_now(), N'delete workflow',
                 concat(N'{"workflow":', wf.wf_json_quote(@name), N'}'));
-        commit transaction;
+        if @v_owns_transaction = 1 commit transaction;
     end try
     begin catch
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;

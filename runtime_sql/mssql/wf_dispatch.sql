@@ -431,7 +431,7 @@ begin
     declare @v_count int;
 
     begin try
-        begin transaction;
+        if @v_owns_transaction = 1 begin transaction;
         update wf.affinity set released_at = wf.wf_now()
          where workflow_instance_id = @workflow_instance_id and affinity_key = @affinity_key
            and datalength(affinity_key) = datalength(@affinity_key)
@@ -446,7 +446,7 @@ begin
          where workflow_instance_id = @workflow_instance_id and affinity_key = @affinity_key
            and worker_id is null and pinned_worker_id is not null;
         set @v_count = @@rowcount;
-        commit transaction;
+        if @v_owns_transaction = 1 commit transaction;
     end try
     begin catch
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;

@@ -692,7 +692,7 @@ begin
         exec wf.wf_check_key @what = N'correlation_key', @value = @correlation_key;
     exec wf.wf_check_json @what = N'payload', @value_json = @payload_json;
     begin try
-        begin transaction;
+        if @v_owns_transaction = 1 begin transaction;
         if @workflow_instance_id is not null
             exec wf.wf_lock_instance @workflow_instance_id = @workflow_instance_id,
                 @status = @v_status output;
@@ -717,7 +717,7 @@ begin
          where workflow_instance_id not in (select x.workflow_instance_id from #exclusive as x);
         select @v_count = count(*) from #wait as w;
         exec wf.wf_complete_waits @event_id = @v_event_id;
-        commit transaction;
+        if @v_owns_transaction = 1 commit transaction;
     end try
     begin catch
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;
@@ -800,7 +800,7 @@ begin
         exec wf.wf_check_key @what = N'correlation_key', @value = @correlation_key;
     exec wf.wf_check_json @what = N'payload', @value_json = @payload_json;
     begin try
-        begin transaction;
+        if @v_owns_transaction = 1 begin transaction;
         exec wf.wf_event_waits @event_type = @event_type, @correlation_key = @correlation_key,
             @payload_json = @v_payload_json, @workflow_instance_id = null;
         insert into @v_gate (workflow_instance_id) select w.workflow_instance_id from #wait as w;
@@ -827,7 +827,7 @@ begin
                @ignored_count = count(case when d.outcome = N'ignored' then 1 end)
           from wf.event_delivery as d
          where d.event_id = @event_id and @duplicate = 0;
-        commit transaction;
+        if @v_owns_transaction = 1 commit transaction;
     end try
     begin catch
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;

@@ -63,7 +63,7 @@ begin
     if @limit is null or @limit not between 1 and 10000
         throw 70004, N'limit must be between 1 and 10000', 1;
     begin try
-        begin transaction;
+        if @v_owns_transaction = 1 begin transaction;
         insert into @v_due (event_id)
         select top (@limit) v.event_id
           from wf.event as v with (readpast)
@@ -90,7 +90,7 @@ begin
         delete d
           from wf.event_delivery as d
          where d.event_id in (select g.event_id from @v_gone as g);
-        commit transaction;
+        if @v_owns_transaction = 1 commit transaction;
     end try
     begin catch
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;

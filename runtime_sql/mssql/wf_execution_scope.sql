@@ -26,7 +26,7 @@ begin
     declare @v_message nvarchar(2000);
 
     begin try
-        begin transaction;
+        if @v_owns_transaction = 1 begin transaction;
         exec wf.wf_lock_instance @workflow_instance_id = @workflow_instance_id,
             @status = @v_status output;
         exec wf.wf_check_key @what = N'name', @value = @name;
@@ -50,7 +50,7 @@ begin
          where s.name = @name and s.content_hash = @v_hash;
         update wf.workflow_instance set execution_scope_id = @v_scope_id
          where workflow_instance_id = @workflow_instance_id;
-        commit transaction;
+        if @v_owns_transaction = 1 commit transaction;
     end try
     begin catch
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;
@@ -186,11 +186,11 @@ begin
         throw 70002, @v_message, 1;
     end;
     begin try
-        begin transaction;
+        if @v_owns_transaction = 1 begin transaction;
         exec wf.wf_write_scope_entry @execution_scope_id = @execution_scope_id,
             @node_execution_id = @node_execution_id, @action_name = @action_name,
             @result_code = @result_code, @output_json = @output_json;
-        commit transaction;
+        if @v_owns_transaction = 1 commit transaction;
     end try
     begin catch
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;

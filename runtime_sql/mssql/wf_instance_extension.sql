@@ -28,7 +28,7 @@ begin
     if @value_json is null throw 70004, N'value must be given', 1;
     exec wf.wf_check_json @what = N'value', @value_json = @value_json;
     begin try
-        begin transaction;
+        if @v_owns_transaction = 1 begin transaction;
         if @workflow_instance_id is not null
             exec wf.wf_take_gate @workflow_instance_id = @workflow_instance_id,
                 @is_exclusive = 0;
@@ -40,7 +40,7 @@ begin
         end;
         exec wf.wf_write_extension @workflow_instance_id = @workflow_instance_id,
             @name = @name, @value_json = @value_json;
-        commit transaction;
+        if @v_owns_transaction = 1 commit transaction;
     end try
     begin catch
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;

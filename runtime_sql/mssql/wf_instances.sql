@@ -77,7 +77,7 @@ begin
         throw 70002, @v_message, 1;
     end;
     begin try
-        begin transaction;
+        if @v_owns_transaction = 1 begin transaction;
         exec wf.wf_insert_instance @workflow_version_id = @v_version_id,
             @business_key = @business_key, @priority = @priority, @tags_json = @tags_json,
             @workflow_instance_id = @workflow_instance_id output;
@@ -95,7 +95,7 @@ begin
             insert into wf.instance_tag (workflow_instance_id, name, value)
             select @workflow_instance_id, t.[key], t.value from openjson(@tags_json) as t;
         end;
-        commit transaction;
+        if @v_owns_transaction = 1 commit transaction;
     end try
     begin catch
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;
@@ -206,7 +206,7 @@ begin
     create table #entry (ordinal int not null, node_execution_id bigint not null, workflow_instance_id bigint not null, kind nchar(1) not null);    -- the entries a handler takes
     create table #step (seq bigint identity(1, 1) not null, ordinal int not null, rank int not null, step nvarchar(7) not null, node_execution_id bigint not null, workflow_instance_id bigint not null, node_id bigint null, iteration_no int null, item_json nvarchar(max) null, result_code int null, engine_error_code int null, message nvarchar(max) null, error_execution_id bigint null);
     begin try
-        begin transaction;
+        if @v_owns_transaction = 1 begin transaction;
         exec wf.wf_lock_instance @workflow_instance_id = @workflow_instance_id,
             @status = @v_status output;
         select @v_started_at = i.started_at
@@ -231,7 +231,7 @@ begin
          where i.workflow_instance_id = @workflow_instance_id;
         select @ready_count = count(*) from wf.task as t
          where t.workflow_instance_id = @workflow_instance_id and t.worker_id is null;
-        commit transaction;
+        if @v_owns_transaction = 1 commit transaction;
     end try
     begin catch
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;

@@ -102,7 +102,7 @@ begin
     set @is_lost = 0;
     select @v_now = c.now from #call as c;
     begin try
-        begin transaction;
+        if @v_owns_transaction = 1 begin transaction;
         delete from #exclusive;
         delete from #agenda;
         exec wf.wf_take_gate @workflow_instance_id = @workflow_instance_id, @is_exclusive = 1,
@@ -127,7 +127,7 @@ begin
                 set @is_lost = 1;
             end;
         end;
-        commit;
+        if @v_owns_transaction = 1 commit transaction;
     end try
     begin catch
         if @v_owns_transaction = 0 throw;

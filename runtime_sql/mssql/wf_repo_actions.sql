@@ -30,7 +30,7 @@ begin
     exec wf.wf_check_key @what = N'capability', @value = @capability;
     exec wf.wf_check_dispatch @dispatch_json = @dispatch_json;
     begin try
-        begin transaction;
+        if @v_owns_transaction = 1 begin transaction;
         exec @v_result = sys.sp_getapplock @Resource = N'wf.deploy', @LockMode = N'Exclusive',
             @LockOwner = N'Transaction', @LockTimeout = 60000;
         if @v_result < 0 throw 70009, N'another deploy is running', 1;
@@ -44,7 +44,7 @@ begin
          where a.action_name = @action_name;
         exec wf.wf_change_action @action_id = @v_action_id, @capability = @capability,
             @dispatch_json = @dispatch_json, @is_new = @v_created;
-        commit transaction;
+        if @v_owns_transaction = 1 commit transaction;
     end try
     begin catch
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;
@@ -160,7 +160,7 @@ begin
     set @v_revision = wf.wf_json_sha256(concat(N'{"name":', wf.wf_json_quote(@action_name), N',',
         substring(wf.wf_json_without(@v_full_json, N',description,'), 2, 1000000000)), 0);
     begin try
-        begin transaction;
+        if @v_owns_transaction = 1 begin transaction;
         exec @v_result = sys.sp_getapplock @Resource = N'wf.deploy', @LockMode = N'Exclusive',
             @LockOwner = N'Transaction', @LockTimeout = 60000;
         if @v_result < 0 throw 70009, N'another deploy is running', 1;
@@ -178,7 +178,7 @@ begin
          where not exists (select 1 from wf.workflow_action_revision as o
                             where o.action_name = @action_name and o.revision = @v_revision);
         set @v_created = case when @@rowcount > 0 then 1 else 0 end;
-        commit transaction;
+        if @v_owns_transaction = 1 commit transaction;
     end try
     begin catch
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;

@@ -276,10 +276,10 @@ begin
         throw 70007, N'WF606: the name of a workflow has at most 120 characters', 1;
     set @v_hash = wf.wf_graph_hash(@spec);
     begin try
-        begin transaction;
+        if @v_owns_transaction = 1 begin transaction;
         exec wf.wf_deploy_graph @spec = @spec, @name = @v_name, @hash = @v_hash,
             @activate = @activate, @update_actions = @update_actions;
-        commit transaction;
+        if @v_owns_transaction = 1 commit transaction;
     end try
     begin catch
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;

@@ -30,7 +30,7 @@ begin
     declare @v_message nvarchar(2000);
 
     begin try
-        begin transaction;
+        if @v_owns_transaction = 1 begin transaction;
         exec wf.wf_lock_instance @workflow_instance_id = @workflow_instance_id,
             @status = @v_status output;
         if @v_new is null or @v_new collate Latin1_General_100_BIN2 not in (N'CREATED',
@@ -53,7 +53,7 @@ begin
                                     N' and cannot become ', @v_new);
             throw 70003, @v_message, 1;
         end;
-        commit transaction;
+        if @v_owns_transaction = 1 commit transaction;
     end try
     begin catch
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;
@@ -129,7 +129,7 @@ begin
     declare @v_message nvarchar(2000);
 
     begin try
-        begin transaction;
+        if @v_owns_transaction = 1 begin transaction;
         exec wf.wf_lock_instance @workflow_instance_id = @workflow_instance_id,
             @status = @v_status output;
         select @v_node_id = n.node_id, @v_parent_node_id = n.parent_node_id
@@ -163,7 +163,7 @@ begin
                                               @v_node_id, @iteration_no);
             set @v_created = 1;
         end;
-        commit transaction;
+        if @v_owns_transaction = 1 commit transaction;
     end try
     begin catch
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;
@@ -330,7 +330,7 @@ begin
 
     exec wf.wf_check_json @what = N'output', @value_json = @output_json;
     begin try
-        begin transaction;
+        if @v_owns_transaction = 1 begin transaction;
         exec wf.wf_lock_open_execution @node_execution_id = @node_execution_id,
             @workflow_instance_id = @v_instance_id output;
         select @v_old = case when t.worker_id is not null then N'RUNNING' else e.status end
@@ -360,7 +360,7 @@ begin
             values (wf.wf_now(), N'end action', concat(N'{"execution":', @node_execution_id,
                                                        N',"result_code":', @v_code, N'}'));
         end;
-        commit transaction;
+        if @v_owns_transaction = 1 commit transaction;
     end try
     begin catch
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;
@@ -440,7 +440,7 @@ begin
     declare @v_message nvarchar(2000);
 
     begin try
-        begin transaction;
+        if @v_owns_transaction = 1 begin transaction;
         exec wf.wf_lock_open_execution @node_execution_id = @node_execution_id,
             @workflow_instance_id = @v_instance_id output;
         if not exists (select 1 from wf.node_execution as e
@@ -472,7 +472,7 @@ begin
         if @v_old is null
             insert into wf.loop_state (node_execution_id, workflow_instance_id, total_count)
             values (@node_execution_id, @v_instance_id, @total_count);
-        commit transaction;
+        if @v_owns_transaction = 1 commit transaction;
     end try
     begin catch
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;
@@ -503,7 +503,7 @@ begin
 
     exec wf.wf_check_json @what = N'value', @value_json = @value_json, @has_limit = 0;
     begin try
-        begin transaction;
+        if @v_owns_transaction = 1 begin transaction;
         exec wf.wf_lock_open_execution @node_execution_id = @node_execution_id,
             @workflow_instance_id = @v_instance_id output;
         exec wf.wf_find_variable @node_execution_id = @node_execution_id, @name = @name,
@@ -518,7 +518,7 @@ begin
             exec wf.wf_raise @code = 20003, @message = @v_problem;
         end;
         set @v_scope_id = wf.wf_find_scope(@v_scope_id, @v_owner);
-        commit transaction;
+        if @v_owns_transaction = 1 commit transaction;
     end try
     begin catch
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;

@@ -338,7 +338,7 @@ begin
     create table #restored (node_execution_id bigint not null primary key, is_chain bit not null);
 
     begin try
-        begin transaction;
+        if @v_owns_transaction = 1 begin transaction;
         exec wf.wf_lock_instance @workflow_instance_id = @workflow_instance_id,
             @status = @v_status output;
         insert into #call (now, first_new_id, work_left, work_limit, has_closed)
@@ -383,7 +383,7 @@ begin
         select @v_status = i.status from wf.workflow_instance as i
          where i.workflow_instance_id = @workflow_instance_id;
         select @v_retried_count = count(*) from #cause;
-        commit;
+        if @v_owns_transaction = 1 commit transaction;
     end try
     begin catch
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;

@@ -34,7 +34,7 @@ begin
 
     exec wf.wf_check_json @what = N'script', @value_json = @script_json;
     begin try
-        begin transaction;
+        if @v_owns_transaction = 1 begin transaction;
         select @v_running = count(*) from wf.workflow_instance as i
          where i.status in (N'RUNNING', N'PAUSED');
         if @v_running > 0
@@ -46,7 +46,7 @@ begin
         exec wf.wf_test_bed_run @workflow_name = @workflow_name, @context_json = @context_json,
             @script = @script_json, @workflow_version = @workflow_version,
             @test_bed_run_id = @v_run_id output;
-        commit transaction;
+        if @v_owns_transaction = 1 commit transaction;
     end try
     begin catch
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;

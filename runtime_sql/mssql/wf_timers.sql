@@ -252,7 +252,7 @@ begin
 
     set @has_acted = 0;
     begin try
-        begin transaction;
+        if @v_owns_transaction = 1 begin transaction;
         delete from #exclusive;
         delete from #agenda;
         exec wf.wf_take_gate @workflow_instance_id = @workflow_instance_id, @is_exclusive = 1,
@@ -263,7 +263,7 @@ begin
                           and i.status = N'RUNNING')
             exec wf.wf_apply_due @workflow_instance_id = @workflow_instance_id,
                 @has_acted = @has_acted output;
-        commit;
+        if @v_owns_transaction = 1 commit transaction;
     end try
     begin catch
         if @v_owns_transaction = 0 throw;

@@ -137,14 +137,14 @@ begin
         exec wf.wf_run_passes @reclaimed_count = @v_ignored output,
             @timer_count = @v_ignored output, @released_count = @v_ignored output;
     begin try
-        begin transaction;
+        if @v_owns_transaction = 1 begin transaction;
         update wf.worker set @desired_state = desired_state, desired_state = desired_state
          where worker_id = @worker_id;
         update wf.worker_presence set last_seen_at = @v_now where worker_id = @worker_id;
         if @desired_state = N'ACTIVE'
             exec wf.wf_claim_lock @worker_id = @worker_id, @capability = @capability,
                 @max_lease_seconds = @max_lease_seconds, @max_tasks = @max_tasks, @now = @v_now;
-        commit transaction;
+        if @v_owns_transaction = 1 commit transaction;
     end try
     begin catch
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;
@@ -312,7 +312,7 @@ begin
     create table #completed (ordinal int not null, node_execution_id bigint not null);
     create table #retried (position int not null primary key);
     begin try
-        begin transaction;
+        if @v_owns_transaction = 1 begin transaction;
         insert into #gate (workflow_instance_id)
         select distinct t.workflow_instance_id
           from #submit_item as i
@@ -338,7 +338,7 @@ begin
             rollback transaction wf_attempt;
             insert into @v_exclusive (workflow_instance_id) values (@v_restart_id);
         end;
-        commit transaction;
+        if @v_owns_transaction = 1 commit transaction;
     end try
     begin catch
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;
@@ -805,7 +805,7 @@ begin
     if @extend_seconds is null or @extend_seconds not between 1 and 86400
         throw 70004, N'extend_seconds must be between 1 and 86400', 1;
     begin try
-        begin transaction;
+        if @v_owns_transaction = 1 begin transaction;
         set @v_now = wf.wf_now();
         set @v_until = dateadd(second, @extend_seconds, @v_now);
         update wf.task
@@ -814,7 +814,7 @@ begin
            and (@lease_token is null or lease_token = @lease_token);
         set @v_rows = @@rowcount;
         update wf.worker_presence set last_seen_at = @v_now where worker_id = @worker_id;
-        commit transaction;
+        if @v_owns_transaction = 1 commit transaction;
     end try
     begin catch
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;

@@ -250,6 +250,7 @@ as
 begin
     set nocount, xact_abort on;
     declare @v_depth int = 0;
+    declare @v_count int;
     declare @v_rank int = 0;
     declare @v_id bigint = 0;
     -- What was found, by depth: K kept, O to be cancelled, P it only has to tell another one now.
@@ -280,7 +281,22 @@ begin
           join wf.workflow_node as n on n.node_id = c.node_id
           left join wf.pending_end as q on q.node_execution_id = c.node_execution_id
          where f.depth = @v_depth and f.kind <> N'P';
-        if @@rowcount = 0 break;
+        set @v_count = @@rowcount;
+        if @is_operator = 1
+        begin
+            -- What an earlier close kept lies below what it cancelled; we look for it by whom it
+            -- tells.
+            insert into @v_found (node_execution_id, depth, tells, kind)
+            select k.node_execution_id, @v_depth + 1, f.tells, N'O'
+              from @v_found as f
+              join wf.pending_end as k
+                on k.cancel_parent_id = f.node_execution_id and k.cancel_parent_id <> 0
+             where f.depth = @v_depth
+               and not exists (select 1 from @v_found as x
+                                where x.node_execution_id = k.node_execution_id);
+            set @v_count = @v_count + @@rowcount;
+        end;
+        if @v_count = 0 break;
         set @v_depth = @v_depth + 1;
     end;
 

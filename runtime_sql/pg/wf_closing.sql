@@ -197,6 +197,13 @@ begin
                  where o.workflow_instance_id = p_workflow_instance_id
                    and o.parent_execution_id = u.id
                    and o.status in ('READY', 'RUNNING')
+                union
+                -- What an earlier close kept lies below what it cancelled; we look for it by whom
+                -- it tells.
+                select o.node_execution_id, o.node_id
+                  from wf.pending_end k
+                  join wf.node_execution o on o.node_execution_id = k.node_execution_id
+                 where p_operator and k.cancel_parent_id = u.id and k.cancel_parent_id <> 0
                 offset 0) c
               join wf.workflow_node n on n.node_id = c.node_id
               left join wf.pending_end q on q.node_execution_id = c.node_execution_id
@@ -221,9 +228,9 @@ begin
                 v_next := v_next || v_row.node_execution_id;
                 v_telling := v_telling || v_row.node_execution_id;
             else
-                -- Whom it was waiting for tells the one above it from now on.
+                -- Whom it was waiting for tells the one above it from now on, or ends, too.
                 update wf.pending_end q set cancel_parent_id = v_row.tells
-                 where q.cancel_parent_id = v_row.node_execution_id;
+                 where not p_operator and q.cancel_parent_id = v_row.node_execution_id;
                 v_open := v_open || v_row.node_execution_id;
                 v_next := v_next || v_row.node_execution_id;
                 v_telling := v_telling || v_row.tells;

@@ -49,6 +49,49 @@ def test_cancel_ends_everything_that_is_open(
     assert drive.claim(connection) is None
 
 
+KEPT = """
+workflow kept {
+  sequence body {
+    parallel {
+      action boom = t.do()
+      parallel { sequence s { action a = t.do() } finally { action tidy = t.do() } }
+    }
+  } on_error { action mend = t.do() } finally { action end = t.do() }
+}
+"""
+NESTED = """
+workflow kept {
+  parallel {
+    action boom = t.do()
+    sequence s {
+      parallel { sequence u { action a = t.do() } finally { action tidy = t.do() } }
+    } finally { action end = t.do() }
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("text", [KEPT, NESTED], ids=["below a cancelled one", "in another"])
+def test_cancel_ends_a_finally_below_what_a_failure_has_cancelled(
+    connection: psycopg.Connection[Any], tmp_path: Path, text: str
+) -> None:
+    drive.deploy(connection, drive.compile_text(tmp_path, text))
+    instance = drive.start(connection, "kept", {})
+    boom = drive.claim(connection)
+    assert boom is not None
+    drive.submit(connection, boom, -1)
+    running = {n["path"].rpartition("/")[2]: n for n in drive.trace(connection, instance)["nodes"]}
+    assert running["tidy"]["status"] == "READY"
+
+    connection.execute("select wf.sp_cancel_workflow_instance(%s)", (instance,))
+
+    document = drive.trace(connection, instance)
+    assert document["status"] == "CANCELLED"
+    assert {n["status"] for n in document["nodes"]} <= {"CANCELLED", "FAILED"}
+    assert connection.execute("select count(*) from wf.pending_end").fetchone() == (0,)
+    assert drive.claim(connection) is None
+
+
 def test_cancel_twice_changes_nothing(connection: psycopg.Connection[Any], started: int) -> None:
     assert call(connection, "sp_cancel_workflow_instance", started) == "CANCELLED"
     assert call(connection, "sp_cancel_workflow_instance", started) == "CANCELLED"

@@ -188,6 +188,33 @@ def test_logs_keeps_what_failed_before_an_operators_retry(wf: Wf, scene: Scene) 
     ]
 
 
+def test_logs_has_a_lease_that_was_lost(wf: Wf, scene: Scene) -> None:
+    scene.register("w1", "t")
+    scene.begin(ONE)
+    scene.take("w1")
+    scene.wait(61)
+    scene.connection.execute("select wf.sp_tick()")
+    scene.register("w2", "t")
+    scene.submit("w2", scene.take("w2")[0])
+    assert [
+        (row["attempt"], row["worker"], row["status"], row["engine_code"], row["took_ms"])
+        for row in documents(wf("logs", "1", "--json"))
+    ] == [(1, "w1", "FAILED", 10014, 61_000), (1, "w2", "SUCCEEDED", None, 0)]
+    lost, _ = table(wf("logs", "1"))[1:]
+    assert lost[4:] == ["LOST", "10014", "61 s", "lease lost, worker w1, after 61 s"]
+
+
+def test_logs_has_the_lease_whose_loss_ended_an_action(wf: Wf, scene: Scene) -> None:
+    scene.register("w1", "t")
+    scene.begin(ONE)
+    for _ in range(5):
+        scene.take("w1")
+        scene.wait(61)
+        scene.connection.execute("select wf.sp_tick()")
+    rows = table(wf("logs", "1"))[1:]
+    assert [row[4] for row in rows] == ["LOST"] * 5
+
+
 def test_logs_before_anything_was_claimed(wf: Wf, scene: Scene) -> None:
     scene.begin(ONE)
     done = wf("logs", "1")

@@ -21,6 +21,7 @@ Keep = Literal["start", "end", "ends"]
 STATUS_STYLES = {
     "SUCCEEDED": "green",
     "FAILED": "bold red",
+    "LOST": "bold red",
     "RUNNING": "cyan",
     "CANCELLED": "yellow",
     "PAUSED": "yellow",

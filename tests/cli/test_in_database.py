@@ -401,6 +401,15 @@ def test_a_worker_for_a_capability_nobody_asks_for_warns(deployed: Path, work: A
     )
 
 
+def test_a_worker_of_a_name_that_was_just_heard_of_warns(deployed: Path, work: Any) -> None:
+    first = work(*HANDLERS, "--worker-id", "crane-1")
+    assert "warning" not in first.stderr
+    second = work(*HANDLERS, "--worker-id", "crane-1")
+    assert second.returncode == 0
+    assert second.stderr.startswith("warning: a worker crane-1 was heard of ")
+    assert "another --worker-id" in second.stderr.splitlines()[0]
+
+
 def test_a_worker_that_may_ends_when_its_stdin_is_closed(deployed: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "wfsql", "worker", *HANDLERS, "--end-with-stdin"],

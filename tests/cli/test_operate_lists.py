@@ -299,10 +299,33 @@ def test_workers_says_what_each_has_in_hand(wf: Wf, scene: Scene) -> None:
 
 def test_a_worker_that_was_not_heard_of_is_silent(wf: Wf, scene: Scene) -> None:
     scene.register("w1", "t")
+    scene.begin(ONE)
+    scene.take("w1")
     scene.wait(301)
     [row] = documents(wf("workers", "--json"))
     assert (row["state"], row["is_present"]) == ("ACTIVE", False)
     assert table(wf("workers"))[1][1] == "SILENT"
+
+
+def test_workers_that_are_gone_are_listed_on_demand(wf: Wf, scene: Scene) -> None:
+    scene.register("old", "t")
+    scene.wait(301)
+    scene.register("new", "t")
+    done = wf("workers")
+    assert [row[0] for row in table(done)[1:]] == ["new"]
+    assert done.err == "note: 1 worker not heard of for five minutes; --all shows more\n"
+    assert [row["worker_id"] for row in documents(wf("workers", "--json"))] == ["new"]
+    done = wf("workers", "--all")
+    assert [row[:2] for row in table(done)[1:]] == [["new", "ACTIVE"], ["old", "SILENT"]]
+    assert done.err == ""
+
+
+def test_workers_when_all_are_gone(wf: Wf, scene: Scene) -> None:
+    scene.register("old", "t")
+    scene.wait(301)
+    done = wf("workers")
+    assert (done.code, done.out) == (0, "")
+    assert done.err.startswith("no worker is there; start one with: wf worker")
 
 
 def test_no_workers(wf: Wf, scene: Scene) -> None:

@@ -129,6 +129,14 @@ class OperatorCalls(ABC):
             return rows
         return [Unclaimable(*row) for row in rows]
 
+    def workflow_names(self) -> list[str] | Failure:
+        rows = self._select(
+            "w.workflow_name", "wf.v_workflow as w", "1 = 1", "w.workflow_name", _MOST_ROWS
+        )
+        if isinstance(rows, ApiError | DatabaseProblem):
+            return rows
+        return list(dict.fromkeys(row[0] for row in rows))
+
     def capability_loads(self) -> list[CapabilityLoad] | Failure:
         rows = self._select(
             _LOAD, "wf.v_scale_recommendation as s", "1 = 1", "s.capability", _MOST_ROWS

@@ -89,6 +89,10 @@ def test_an_unknown_number_is_not_taken_for_another(wf: Wf) -> None:
     )
 
 
+def test_an_unknown_diagnostic_is_not_taken_for_another(wf: Wf) -> None:
+    assert "did you mean" not in wf("explain", "WF1").err
+
+
 def _answered() -> set[str]:
     """Every code that the contract, the engines' sources or the gateway's can answer."""
     root = Path(__file__).parents[2]

@@ -157,3 +157,13 @@ def test_drain_of_a_misspelt_worker_names_the_near_one(wf: Wf, scene: Scene) -> 
 def test_drain_writes_json(wf: Wf, scene: Scene) -> None:
     scene.register("w1", "t")
     assert json.loads(wf("drain", "w1", "--json").out) == {"worker_id": "w1", "state": "DRAINING"}
+
+
+# start ------------------------------------------------------------------------------------------
+
+
+def test_start_of_a_misspelt_workflow_names_the_near_one(wf: Wf, scene: Scene) -> None:
+    scene.begin("workflow order_fulfilment { action a = t.do() }")
+    done = wf("start", "order_fullfilment")
+    assert done.code == 1
+    assert done.err.endswith('(20002)\nhint: did you mean "order_fulfilment"?\n')

@@ -342,3 +342,9 @@ def test_data_that_would_style_a_terminal_is_made_harmless(wf: Wf, scene: Scene)
         done = wf(command, *(["--all"] if command == "ps" else ["1"]))
         assert "\x1b" not in done.out + done.err
     assert "\\x1b[31mred" in wf("logs", "1").out
+
+
+def test_logs_of_an_instance_that_ended_without_a_claim(wf: Wf, scene: Scene) -> None:
+    scene.begin(ONE)
+    wf("cancel", "1")
+    assert wf("logs", "1").err == "no action of instance 1 was ever claimed\n"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _HEADING = re.compile(r"(#+) .*?\b(WF[0-9]{3})\b")
 _ERROR = re.compile(r"## (\S+)(?: (.*))?")
-_NUMBER = re.compile(r"[0-9]{5}")
+_NUMBER = re.compile(r"(?:WF)?[0-9]+", re.I)
 _SQLSTATE = re.compile(r"WA([0-9]{3})")
 _ANY_HEADING = re.compile(r"(#+) ")
 _FENCE = re.compile(r"(`{3,}|~{3,})")

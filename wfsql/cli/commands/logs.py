@@ -60,12 +60,16 @@ def run(arguments: Sequence[str]) -> int:
         elif rows:
             _write(rows)
         else:
-            say(f"no action of instance {options.id} has been claimed yet")
+            say(f"no action of instance {options.id} {_never(instance.status in ENDED)}")
         if len(rows) == options.limit:
             say(f"note: these are {options.limit}; --limit shows more")
         return instance.status not in ENDED
 
     return show(draw, seconds)
+
+
+def _never(has_ended: bool) -> str:
+    return "was ever claimed" if has_ended else "has been claimed yet"
 
 
 def _moment(row: Attempt) -> tuple[float, int, int]:

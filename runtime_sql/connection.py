@@ -162,10 +162,13 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
+    """`differs`: of a duplicate, whether the first had another type, correlation key or payload."""
+
     event_id: int
     duplicate: bool
     applied_count: int
     ignored_count: int
+    differs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -662,7 +665,7 @@ class PostgresClient(OperatorCalls):
         correlation_key: str | None,
     ) -> Ingested:
         [row] = self._rows(
-            "select event_id, duplicate, applied_count, ignored_count"
+            "select event_id, duplicate, applied_count, ignored_count, differs"
             " from wf.sp_ingest_event(%s, %s, %s, %s, %s)",
             event_type,
             source,

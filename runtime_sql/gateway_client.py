@@ -385,8 +385,8 @@ class GatewayCalls(OperatorCalls):
         )
         if isinstance(rows, ApiError | DatabaseProblem):
             return rows
-        event_id, duplicate, applied, ignored = rows[0]
-        return Ingested(event_id, bool(duplicate), applied, ignored)
+        event_id, duplicate, applied, ignored, differs = rows[0]
+        return Ingested(event_id, bool(duplicate), applied, ignored, bool(differs))
 
 
 class PostgresGatewayClient(GatewayCalls, PostgresClient):

@@ -257,6 +257,7 @@ class EventAnswer(Body):
     duplicate: bool
     applied_count: int
     ignored_count: int
+    differs: bool
 
 
 class StartIn(Body):

@@ -225,6 +225,12 @@ class RuntimeClient(OperatorClient, Protocol):
         self, worker_id: str, token: str, items: Sequence[SubmitItem]
     ) -> list[Submitted] | Failure: ...
 
+    def record_scope_entries(self, execution_ids: Sequence[int]) -> Failure | None:
+        """Writes down what these ACTIONs produced, where they ran under an execution scope.
+
+        Called after a submit; the last failure comes back, the others are written all the same.
+        """
+
     def tick(self) -> Failure | None: ...
 
     def dead_task_rows(self) -> int | Failure: ...
@@ -515,6 +521,22 @@ class PostgresClient(OperatorCalls):
             results,
         )
         return [Submitted(row[0], row[1], row[2] or 0, row[3]) for row in rows]
+
+    def record_scope_entries(self, execution_ids: Sequence[int]) -> Failure | None:
+        """As the base says, in one statement; when that fails, one by one."""
+        wanted = list(execution_ids)
+        rows = self._select(
+            "s.recorded",
+            "unnest(%s::bigint[]) as u(id) cross join lateral"
+            " wf.sync_execution_scope_action_entry_after_submit(u.id) as s",
+            "true",
+            "u.id",
+            len(wanted),
+            wanted,
+        )
+        if isinstance(rows, ApiError):
+            return super().record_scope_entries(wanted)
+        return rows if isinstance(rows, DatabaseProblem) else None
 
     @failures_as_values
     def tick(self) -> None:

@@ -112,6 +112,20 @@ class OperatorCalls(ABC):
         answer = self._routine("sp_set_worker_state", worker_id=worker_id, desired_state=state)
         return answer if isinstance(answer, ApiError | DatabaseProblem) else None
 
+    def record_scope_entries(self, execution_ids: Sequence[int]) -> Failure | None:
+        """Writes down what these ACTIONs produced, where they ran under an execution scope.
+
+        Returns the last failure; the others are written down all the same.
+        """
+        failed: Failure | None = None
+        for execution_id in execution_ids:
+            answer = self._routine(
+                "sync_execution_scope_action_entry_after_submit", node_execution_id=execution_id
+            )
+            if isinstance(answer, ApiError | DatabaseProblem):
+                failed = answer
+        return failed
+
     def list_workers(self, limit: int = 1000) -> list[WorkerRow] | Failure:
         rows = self._select(_WORKER, "wf.v_worker as w", "1 = 1", "w.worker_id", limit)
         if isinstance(rows, ApiError | DatabaseProblem):

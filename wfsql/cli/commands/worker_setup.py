@@ -105,7 +105,7 @@ def _at_database(options: Options, found: Handlers) -> tuple[Worker, Watching, s
     namesake = _heard_of(client, name)
     good(client.register_worker(name, token, chosen, options.concurrency))
     client.close()
-    source = DatabaseSource(lambda: connect(target), name, token, options.lease_seconds)
+    source = DatabaseSource(lambda: connect(target), name, token, options.lease_seconds, log.note)
     start = {
         "worker_id": name,
         "token": token,

@@ -19,6 +19,7 @@ JsonValue = Any
 MAX_DEPTH = 100
 MAX_KEY_LENGTH = 256
 MAX_NUMBER_LENGTH = 400
+_TOO_LONG = f"more than {MAX_NUMBER_LENGTH} characters when written out"
 MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -53,13 +54,13 @@ def parse_number(text: str) -> int | Decimal:
     if exponent and (len(exponent) > 6 or abs(int(exponent)) > MAX_NUMBER_LENGTH * 2):
         if mantissa.strip("-0.") == "" and len(exponent) <= 6 and int(exponent) > 0:
             return 0
-        _refuse(f"number {text[:40]} has more than {MAX_NUMBER_LENGTH} characters")
+        _refuse(f"number {text[:40]} takes {_TOO_LONG}")
     if len(text) > MAX_NUMBER_LENGTH * 3:
-        _refuse(f"number {text[:40]}… has more than {MAX_NUMBER_LENGTH} characters")
+        _refuse(f"number {text[:40]}… takes {_TOO_LONG}")
     number = Decimal(text)
     normal = normal_number(number)
     if len(normal) > MAX_NUMBER_LENGTH:
-        _refuse(f"number {text[:40]} has more than {MAX_NUMBER_LENGTH} characters")
+        _refuse(f"number {text[:40]} takes {_TOO_LONG}")
     return Decimal(normal) if "." in normal else int(normal)
 
 

@@ -162,10 +162,13 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
+    """`differs`: of a duplicate, whether the first had another type, correlation key or payload."""
+
     event_id: int
     duplicate: bool
     applied_count: int
     ignored_count: int
+    differs: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +224,12 @@ class RuntimeClient(OperatorClient, Protocol):
     def submit_results(
         self, worker_id: str, token: str, items: Sequence[SubmitItem]
     ) -> list[Submitted] | Failure: ...
+
+    def record_scope_entries(self, execution_ids: Sequence[int]) -> Failure | None:
+        """Writes down what these ACTIONs produced, where they ran under an execution scope.
+
+        Called after a submit; the last failure comes back, the others are written all the same.
+        """
 
     def tick(self) -> Failure | None: ...
 
@@ -513,6 +522,22 @@ class PostgresClient(OperatorCalls):
         )
         return [Submitted(row[0], row[1], row[2] or 0, row[3]) for row in rows]
 
+    def record_scope_entries(self, execution_ids: Sequence[int]) -> Failure | None:
+        """As the base says, in one statement; when that fails, one by one."""
+        wanted = list(execution_ids)
+        rows = self._select(
+            "s.recorded",
+            "unnest(%s::bigint[]) as u(id) cross join lateral"
+            " wf.sync_execution_scope_action_entry_after_submit(u.id) as s",
+            "true",
+            "u.id",
+            len(wanted),
+            wanted,
+        )
+        if isinstance(rows, ApiError):
+            return super().record_scope_entries(wanted)
+        return rows if isinstance(rows, DatabaseProblem) else None
+
     @failures_as_values
     def tick(self) -> None:
         self._rows("select 1 from wf.sp_tick()")
@@ -662,7 +687,7 @@ class PostgresClient(OperatorCalls):
         correlation_key: str | None,
     ) -> Ingested:
         [row] = self._rows(
-            "select event_id, duplicate, applied_count, ignored_count"
+            "select event_id, duplicate, applied_count, ignored_count, differs"
             " from wf.sp_ingest_event(%s, %s, %s, %s, %s)",
             event_type,
             source,

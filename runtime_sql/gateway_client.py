@@ -334,19 +334,6 @@ class GatewayCalls(OperatorCalls):
             return rows
         return [Answer(row[0], bool(row[1]), row[2], row[3] or 0, row[4]) for row in rows]
 
-    def record_scope_entries(self, execution_ids: Sequence[int]) -> Failure | None:
-        """Writes down what these ACTIONs produced, where they ran under an execution scope.
-
-        Returns the last failure; the others are written down all the same.
-        """
-        failed: Failure | None = None
-        for execution_id in execution_ids:
-            answer = self._routine(
-                "sync_execution_scope_action_entry_after_submit", node_execution_id=execution_id
-            )
-            failed = _failure(answer) or failed
-        return failed
-
     def extend_lease(
         self, execution_id: int, lease_token: int, worker_id: str, token: str, seconds: int
     ) -> Heartbeat | Failure:
@@ -385,8 +372,8 @@ class GatewayCalls(OperatorCalls):
         )
         if isinstance(rows, ApiError | DatabaseProblem):
             return rows
-        event_id, duplicate, applied, ignored = rows[0]
-        return Ingested(event_id, bool(duplicate), applied, ignored)
+        event_id, duplicate, applied, ignored, differs = rows[0]
+        return Ingested(event_id, bool(duplicate), applied, ignored, bool(differs))
 
 
 class PostgresGatewayClient(GatewayCalls, PostgresClient):
@@ -394,22 +381,6 @@ class PostgresGatewayClient(GatewayCalls, PostgresClient):
 
     def _list(self, values: Sequence[str]) -> object:
         return list(values)
-
-    def record_scope_entries(self, execution_ids: Sequence[int]) -> Failure | None:
-        """As the base says, in one statement; when that fails, one by one."""
-        wanted = list(execution_ids)
-        rows = self._select(
-            "s.recorded",
-            "unnest(%s::bigint[]) as u(id) cross join lateral"
-            " wf.sync_execution_scope_action_entry_after_submit(u.id) as s",
-            "true",
-            "u.id",
-            len(wanted),
-            wanted,
-        )
-        if isinstance(rows, ApiError):
-            return super().record_scope_entries(wanted)
-        return _failure(rows)
 
 
 def _mssql(client: RuntimeClient) -> GatewayClient:

@@ -459,7 +459,7 @@ class MssqlClient(OperatorCalls):
                 payload_json=payload_json,
                 correlation_key=correlation_key,
             )
-            return Ingested(row[0], bool(row[1]), row[2], row[3])
+            return Ingested(row[0], bool(row[1]), row[2], row[3], bool(row[4]))
 
         return self._ask(read)
 

@@ -112,6 +112,20 @@ class OperatorCalls(ABC):
         answer = self._routine("sp_set_worker_state", worker_id=worker_id, desired_state=state)
         return answer if isinstance(answer, ApiError | DatabaseProblem) else None
 
+    def record_scope_entries(self, execution_ids: Sequence[int]) -> Failure | None:
+        """Writes down what these ACTIONs produced, where they ran under an execution scope.
+
+        Returns the last failure; the others are written down all the same.
+        """
+        failed: Failure | None = None
+        for execution_id in execution_ids:
+            answer = self._routine(
+                "sync_execution_scope_action_entry_after_submit", node_execution_id=execution_id
+            )
+            if isinstance(answer, ApiError | DatabaseProblem):
+                failed = answer
+        return failed
+
     def list_workers(self, limit: int = 1000) -> list[WorkerRow] | Failure:
         rows = self._select(_WORKER, "wf.v_worker as w", "1 = 1", "w.worker_id", limit)
         if isinstance(rows, ApiError | DatabaseProblem):
@@ -128,6 +142,14 @@ class OperatorCalls(ABC):
         if isinstance(rows, ApiError | DatabaseProblem):
             return rows
         return [Unclaimable(*row) for row in rows]
+
+    def workflow_names(self) -> list[str] | Failure:
+        rows = self._select(
+            "w.workflow_name", "wf.v_workflow as w", "1 = 1", "w.workflow_name", _MOST_ROWS
+        )
+        if isinstance(rows, ApiError | DatabaseProblem):
+            return rows
+        return list(dict.fromkeys(row[0] for row in rows))
 
     def capability_loads(self) -> list[CapabilityLoad] | Failure:
         rows = self._select(

@@ -240,6 +240,9 @@ class OperatorClient(Protocol):
     ) -> list[Unclaimable] | Failure:
         """Returns the READY actions, of one instance or all, that nobody can take now."""
 
+    def workflow_names(self) -> list[str] | Failure:
+        """Returns the names of the workflows that have been deployed."""
+
     def capability_loads(self) -> list[CapabilityLoad] | Failure:
         """Returns for each capability what is due and held, and how many workers that wants."""
 

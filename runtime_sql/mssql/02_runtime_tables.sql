@@ -204,7 +204,8 @@ create table wf.action_claim (
     constraint pk_action_claim primary key (action_id, claimed_at, node_execution_id, lease_token)
 );
 
--- A row for each attempt that did not end its execution (R4).
+-- A row for each attempt that did not end its execution, and for each delivery of one whose lease was
+-- lost (R4).
 create table wf.node_attempt (
     node_execution_id     bigint not null,
     lease_token           bigint not null,

@@ -729,7 +729,8 @@ GO
 
 -- Takes in an event and completes the waits that match it, one per instance. The second of two with
 -- equal source and idempotency_key is a duplicate and has no effect, also when both come at once.
--- Answers one row: event_id, duplicate, applied_count, ignored_count.
+-- Answers one row: event_id, duplicate, applied_count, ignored_count, and differs: of a duplicate,
+-- whether the first one had another type, correlation key or payload.
 -- Locks: gates of the candidate instances exclusive, ascending; the routes; the event.
 -- Errors: 20004 an argument is missing or out of bounds; 20005 payload over 16 MB; 20009 the
 -- candidates changed five times meanwhile, try again.
@@ -748,14 +749,16 @@ begin
     declare @v_is_duplicate bit;
     declare @v_applied int;
     declare @v_ignored int;
+    declare @v_differs bit;
 
     exec wf.wf_ingest_event @event_type = @event_type, @source = @source,
         @idempotency_key = @idempotency_key, @payload_json = @payload_json,
         @correlation_key = @correlation_key, @occurred_at_utc = @occurred_at_utc,
         @event_id = @v_event_id output, @duplicate = @v_is_duplicate output,
-        @applied_count = @v_applied output, @ignored_count = @v_ignored output;
+        @applied_count = @v_applied output, @ignored_count = @v_ignored output,
+        @differs = @v_differs output;
     select @v_event_id as event_id, @v_is_duplicate as duplicate, @v_applied as applied_count,
-           @v_ignored as ignored_count;
+           @v_ignored as ignored_count, @v_differs as differs;
 end;
 GO
 
@@ -770,7 +773,8 @@ create or alter procedure wf.wf_ingest_event
     @event_id bigint output,
     @duplicate bit output,
     @applied_count int output,
-    @ignored_count int output
+    @ignored_count int output,
+    @differs bit = null output
 as
 begin
     set nocount, xact_abort on;
@@ -814,7 +818,8 @@ begin
             exec wf.wf_ingest_attempt @event_type = @event_type, @source = @source,
                 @idempotency_key = @idempotency_key, @payload_json = @v_payload_json,
                 @correlation_key = @correlation_key, @occurred_at = @occurred_at_utc,
-                @event_id = @event_id output, @duplicate = @duplicate output;
+                @event_id = @event_id output, @duplicate = @duplicate output,
+                @differs = @differs output;
             set @v_restart_id = (select top (1) c.restart_instance_id from #call as c);
             if @v_restart_id is null break;
             if @v_try = 5
@@ -846,12 +851,14 @@ create or alter procedure wf.wf_ingest_attempt
     @correlation_key nvarchar(200),
     @occurred_at datetime2(3),
     @event_id bigint output,
-    @duplicate bit output
+    @duplicate bit output,
+    @differs bit output
 as
 begin
     set nocount, xact_abort on;
 
     set @duplicate = 0;
+    set @differs = 0;
     exec wf.wf_event_gates @event_type = @event_type, @correlation_key = @correlation_key,
         @payload_json = @payload_json, @workflow_instance_id = null;
     if exists (select 1 from #call as c where c.restart_instance_id is not null) return;
@@ -865,6 +872,12 @@ begin
         set @duplicate = 1;
         update wf.event set @event_id = event_id, duplicate_count = duplicate_count + 1
          where source = @source and idempotency_key = @idempotency_key;
+        select @differs = case when e.event_type = @event_type
+                                and coalesce(e.correlation_key, N'') = coalesce(@correlation_key, N'')
+                                and wf.wf_is_same_json(e.payload_json, @payload_json) = 1
+                               then 0 else 1 end
+          from wf.event as e
+         where e.event_id = @event_id;
         return;
     end;
     exec wf.wf_add_timeouts @event_id = @event_id;

@@ -61,7 +61,8 @@ GO
 
 -- One row per attempt at an ACTION: those that were to be made again, the one that ended it, and the
 -- one that a worker is at (RUNNING). An ACTION that failed before it could be queued has one row
--- without a worker. status is that of the attempt; started_at is when it was claimed.
+-- without a worker. A lease that was lost has a row (10014), also where the same attempt is offered
+-- again. status is that of the attempt; started_at is when it was claimed.
 create view wf.v_attempt as
 select a.node_execution_id, e.workflow_instance_id,
        wf.wf_execution_path(a.node_execution_id) as path, n.node_key, n.action_name, a.attempt_no,

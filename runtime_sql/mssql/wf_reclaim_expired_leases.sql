@@ -68,8 +68,14 @@ begin
                 @workflow_instance_id = @v_instance_id, @is_lost = @v_is_taken_back output;
         else
         begin
+            -- The attempt goes on under its number; who lost it, and when, stays known (R4).
             update t
                set worker_id = null, lease_until = null, deadline_at = null
+            output deleted.node_execution_id, deleted.lease_token, deleted.attempt_no,
+                   deleted.worker_id, N'OK', 10014,
+                   N'the lease was lost; the attempt is offered again', deleted.claimed_at, @v_now
+              into wf.node_attempt (node_execution_id, lease_token, attempt_no, worker_id, answer,
+                                    engine_error_code, engine_error_message, claimed_at, ended_at)
               from wf.task as t with (rowlock, readpast)
              where t.node_execution_id = @v_id and t.worker_id is not null
                and t.lease_until < @v_now;

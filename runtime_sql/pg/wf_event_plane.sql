@@ -445,14 +445,16 @@ $$;
 
 -- Takes in an event and completes the waits that match it, one per instance. The second of two with
 -- equal source and idempotency_key is a duplicate and has no effect, also when both come at once.
--- Answers one row: event_id, duplicate, applied_count, ignored_count.
+-- Answers one row: event_id, duplicate, applied_count, ignored_count, and differs: of a duplicate,
+-- whether the first one had another type, correlation key or payload.
 -- Locks: gates of the candidate instances exclusive, ascending; the route row ('' shared); the event.
 -- Errors: 20004 an argument is missing or out of bounds; 20005 payload over 16 MB; 20009 the
 -- candidates changed five times meanwhile, try again.
 create or replace function wf.sp_ingest_event(
     p_event_type text, p_source text, p_idempotency_key text, p_payload_json jsonb default null,
     p_correlation_key text default null, p_occurred_at_utc timestamptz default null
-) returns table (event_id bigint, duplicate boolean, applied_count integer, ignored_count integer)
+) returns table (event_id bigint, duplicate boolean, applied_count integer, ignored_count integer,
+                 differs boolean)
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan set enable_seqscan = off
 set enable_bitmapscan = off as $$
@@ -497,13 +499,15 @@ $$;
 create or replace function wf.wf_ingest_attempt(
     p_event_type text, p_source text, p_idempotency_key text, p_payload_json jsonb,
     p_correlation_key text, p_occurred_at timestamptz, p_gates bigint[]
-) returns table (event_id bigint, duplicate boolean, applied_count integer, ignored_count integer)
+) returns table (event_id bigint, duplicate boolean, applied_count integer, ignored_count integer,
+                 differs boolean)
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
     v_gates record;
     v_now   timestamptz;
     v_id    bigint;
+    v_other boolean;
 begin
     v_gates := wf.wf_event_gates(p_event_type, p_correlation_key, p_payload_json, null, p_gates);
     v_now := v_gates.at;
@@ -517,8 +521,11 @@ begin
     if v_id is null then
         update wf.event v set duplicate_count = v.duplicate_count + 1
          where v.source = p_source and v.idempotency_key = p_idempotency_key
-        returning v.event_id into v_id;
-        return query select v_id, true, 0, 0;
+        returning v.event_id,
+                  v.event_type <> p_event_type or v.payload_json <> p_payload_json
+                  or v.correlation_key is distinct from p_correlation_key
+             into v_id, v_other;
+        return query select v_id, true, 0, 0, v_other;
         return;
     end if;
     perform wf.wf_add_timeouts(v_id, v_gates.timed_out, v_now);
@@ -526,7 +533,7 @@ begin
     perform wf.wf_deliver_to_subscriptions(v_id, v_now);
     return query
     select v_id, false, count(*) filter (where d.outcome = 'applied')::integer,
-           count(*) filter (where d.outcome = 'ignored')::integer
+           count(*) filter (where d.outcome = 'ignored')::integer, false
       from wf.event_delivery d where d.event_id = v_id;
 end
 $$;

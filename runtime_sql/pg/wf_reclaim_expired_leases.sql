@@ -45,15 +45,25 @@ begin
                 v_row.workflow_instance_id, sqlerrm;
         end;
     end loop;
-    with offered as (
+    -- The attempt goes on under its number; who lost it, and when, stays known (R4).
+    with lost as (
+        select o.node_execution_id, o.lease_token, o.attempt_no, o.worker_id, o.claimed_at
+          from wf.task o
+         where o.node_execution_id = any (v_again)
+           and o.worker_id is not null and o.lease_until < v_now
+         order by o.node_execution_id
+           for update skip locked
+    ), kept as (
+        insert into wf.node_attempt (node_execution_id, lease_token, attempt_no, worker_id, answer,
+                                     engine_error_code, engine_error_message, claimed_at, ended_at)
+        select l.node_execution_id, l.lease_token, l.attempt_no, l.worker_id, 'OK', 10014,
+               'the lease was lost; the attempt is offered again', l.claimed_at, v_now
+          from lost l
+    ), offered as (
         update wf.task t
            set worker_id = null, lease_until = null, deadline_at = null
-         where t.node_execution_id in (
-            select o.node_execution_id from wf.task o
-             where o.node_execution_id = any (v_again)
-               and o.worker_id is not null and o.lease_until < v_now
-             order by o.node_execution_id
-               for update skip locked)
+          from lost l
+         where t.node_execution_id = l.node_execution_id
         returning 1
     )
     select v_count + count(*) into v_count from offered;

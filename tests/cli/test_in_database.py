@@ -401,6 +401,15 @@ def test_a_worker_for_a_capability_nobody_asks_for_warns(deployed: Path, work: A
     )
 
 
+def test_a_worker_of_a_name_that_was_just_heard_of_warns(deployed: Path, work: Any) -> None:
+    first = work(*HANDLERS, "--worker-id", "crane-1")
+    assert "warning" not in first.stderr
+    second = work(*HANDLERS, "--worker-id", "crane-1")
+    assert second.returncode == 0
+    assert second.stderr.startswith("warning: a worker crane-1 was heard of ")
+    assert "another --worker-id" in second.stderr.splitlines()[0]
+
+
 def test_a_worker_that_may_ends_when_its_stdin_is_closed(deployed: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "wfsql", "worker", *HANDLERS, "--end-with-stdin"],
@@ -563,7 +572,7 @@ def test_an_event_ends_a_wait(wf: Wf, pg_url: str, tmp_path: Path) -> None:
     wf("start", "w", "--url", pg_url)
     payload = ("--correlate", "K", "--payload", '{"text": "hi"}', "--url", pg_url)
     done = wf("events", "send", "a.b", *payload)
-    assert (done.code, done.err) == (0, "event 1: applied to 1 wait\n")
+    assert (done.code, done.err) == (0, "event 1: delivered to 1 instance\n")
     shown = json.loads(wf("show", "1", "--json", "--url", pg_url).out)
     assert shown["output"] == {"text": "hi"}
 
@@ -574,7 +583,7 @@ def test_an_event_that_nobody_takes_hints_at_its_type(wf: Wf, pg_url: str, tmp_p
     done = wf("events", "send", "a.nwes", "--url", pg_url)
     assert done.code == 0
     assert done.err == (
-        "event 1: applied to 0 waits\n"
+        "event 1: kept; nothing waits for it yet\n"
         'hint: no deployed workflow takes events of type "a.nwes"; did you mean "a.news"?\n'
     )
 
@@ -583,7 +592,17 @@ def test_an_early_event_of_a_known_type_has_no_hint(wf: Wf, pg_url: str, tmp_pat
     (tmp_path / "w.wf").write_text('workflow w { wait_event news on "a.news" }\n')
     wf("deploy", "w.wf", "--url", pg_url)
     done = wf("events", "send", "a.news", "--url", pg_url)
-    assert done.err == "event 1: applied to 0 waits\n"
+    assert done.err == "event 1: delivered to nobody, ignored by 1: wf events says why\n"
+
+
+def test_a_duplicate_says_whether_it_is_the_same(wf: Wf, pg_url: str) -> None:
+    event = ("events", "send", "a.b", "--key", "one", "--url", pg_url)
+    wf(*event)
+    assert wf(*event).err == "event 1: a duplicate, and without effect\n"
+    assert wf(*event, "--payload", '{"a": 1}').err == (
+        "event 1: a duplicate, and without effect; its type, key or payload differs from the"
+        " first one's\n"
+    )
 
 
 def test_the_same_event_again_is_a_duplicate(wf: Wf, pg_url: str) -> None:

@@ -136,6 +136,17 @@ def test_drain_of_a_worker_with_empty_hands(wf: Wf, scene: Scene) -> None:
     assert wf("drain", "w1").err == "worker w1 is DRAINING: it has nothing in hand and ends\n"
 
 
+def test_drain_of_a_worker_that_is_gone_says_so(wf: Wf, scene: Scene) -> None:
+    scene.register("w1", "t")
+    scene.begin(ONE)
+    scene.take("w1")
+    scene.wait(301)
+    assert wf("drain", "w1").err == (
+        "worker w1 is DRAINING, but it is gone: nobody has heard of it since"
+        " 2030-01-02 12:00:00Z; its 1 task will be taken back as leases end\n"
+    )
+
+
 def test_drain_of_a_misspelt_worker_names_the_near_one(wf: Wf, scene: Scene) -> None:
     scene.register("crane-1", "t")
     done = wf("drain", "crane1")
@@ -146,3 +157,13 @@ def test_drain_of_a_misspelt_worker_names_the_near_one(wf: Wf, scene: Scene) -> 
 def test_drain_writes_json(wf: Wf, scene: Scene) -> None:
     scene.register("w1", "t")
     assert json.loads(wf("drain", "w1", "--json").out) == {"worker_id": "w1", "state": "DRAINING"}
+
+
+# start ------------------------------------------------------------------------------------------
+
+
+def test_start_of_a_misspelt_workflow_names_the_near_one(wf: Wf, scene: Scene) -> None:
+    scene.begin("workflow order_fulfilment { action a = t.do() }")
+    done = wf("start", "order_fullfilment")
+    assert done.code == 1
+    assert done.err.endswith('(20002)\nhint: did you mean "order_fulfilment"?\n')

@@ -188,6 +188,33 @@ def test_logs_keeps_what_failed_before_an_operators_retry(wf: Wf, scene: Scene) 
     ]
 
 
+def test_logs_has_a_lease_that_was_lost(wf: Wf, scene: Scene) -> None:
+    scene.register("w1", "t")
+    scene.begin(ONE)
+    scene.take("w1")
+    scene.wait(61)
+    scene.connection.execute("select wf.sp_tick()")
+    scene.register("w2", "t")
+    scene.submit("w2", scene.take("w2")[0])
+    assert [
+        (row["attempt"], row["worker"], row["status"], row["engine_code"], row["took_ms"])
+        for row in documents(wf("logs", "1", "--json"))
+    ] == [(1, "w1", "FAILED", 10014, 61_000), (1, "w2", "SUCCEEDED", None, 0)]
+    lost, _ = table(wf("logs", "1"))[1:]
+    assert lost[4:] == ["LOST", "10014", "61 s", "lease lost, worker w1, after 61 s"]
+
+
+def test_logs_has_the_lease_whose_loss_ended_an_action(wf: Wf, scene: Scene) -> None:
+    scene.register("w1", "t")
+    scene.begin(ONE)
+    for _ in range(5):
+        scene.take("w1")
+        scene.wait(61)
+        scene.connection.execute("select wf.sp_tick()")
+    rows = table(wf("logs", "1"))[1:]
+    assert [row[4] for row in rows] == ["LOST"] * 5
+
+
 def test_logs_before_anything_was_claimed(wf: Wf, scene: Scene) -> None:
     scene.begin(ONE)
     done = wf("logs", "1")
@@ -272,10 +299,33 @@ def test_workers_says_what_each_has_in_hand(wf: Wf, scene: Scene) -> None:
 
 def test_a_worker_that_was_not_heard_of_is_silent(wf: Wf, scene: Scene) -> None:
     scene.register("w1", "t")
+    scene.begin(ONE)
+    scene.take("w1")
     scene.wait(301)
     [row] = documents(wf("workers", "--json"))
     assert (row["state"], row["is_present"]) == ("ACTIVE", False)
     assert table(wf("workers"))[1][1] == "SILENT"
+
+
+def test_workers_that_are_gone_are_listed_on_demand(wf: Wf, scene: Scene) -> None:
+    scene.register("old", "t")
+    scene.wait(301)
+    scene.register("new", "t")
+    done = wf("workers")
+    assert [row[0] for row in table(done)[1:]] == ["new"]
+    assert done.err == "note: 1 worker not heard of for five minutes; --all shows more\n"
+    assert [row["worker_id"] for row in documents(wf("workers", "--json"))] == ["new"]
+    done = wf("workers", "--all")
+    assert [row[:2] for row in table(done)[1:]] == [["new", "ACTIVE"], ["old", "SILENT"]]
+    assert done.err == ""
+
+
+def test_workers_when_all_are_gone(wf: Wf, scene: Scene) -> None:
+    scene.register("old", "t")
+    scene.wait(301)
+    done = wf("workers")
+    assert (done.code, done.out) == (0, "")
+    assert done.err.startswith("no worker is there; start one with: wf worker")
 
 
 def test_no_workers(wf: Wf, scene: Scene) -> None:
@@ -292,3 +342,9 @@ def test_data_that_would_style_a_terminal_is_made_harmless(wf: Wf, scene: Scene)
         done = wf(command, *(["--all"] if command == "ps" else ["1"]))
         assert "\x1b" not in done.out + done.err
     assert "\\x1b[31mred" in wf("logs", "1").out
+
+
+def test_logs_of_an_instance_that_ended_without_a_claim(wf: Wf, scene: Scene) -> None:
+    scene.begin(ONE)
+    wf("cancel", "1")
+    assert wf("logs", "1").err == "no action of instance 1 was ever claimed\n"

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from tests.cli.conftest import Wf
 from tests.cli.scene import Scene
 from tests.cli.test_terminal import on_terminal
 
@@ -40,3 +41,25 @@ def test_no_line_is_wider_than_the_terminal(long_names: Scene) -> None:
         assert LONG[:6] in seen or LONG[-6:] in seen, command
         wide = [line for line in seen.splitlines() if len(line.rstrip()) > 80]
         assert wide == [], command
+
+
+def test_keys_fit_a_terminal(wf: Wf, long_names: Scene) -> None:
+    bound = ("--source", LONG, "--event-type", f"{LONG}.a", "--event-type", f"{LONG}.b")
+    for roles in (("reader",), ("author", "operator", "reader", "event_source")):
+        given = [word for role in roles for word in ("--role", role)]
+        more = bound if "event_source" in roles else ()
+        # The scene's clock stands years ahead.
+        done = wf("key", "create", f"{LONG}_{len(roles)}", *given, *more, "--expires", "9999d")
+        assert done.code == 0
+    seen = _ESCAPE.sub("", on_terminal("key", "ls", "--all", columns=80))
+    assert [line for line in seen.splitlines() if len(line.rstrip()) > 80] == []
+    assert seen.count("live") == 2
+
+
+def test_an_error_is_broken_at_blanks(wf: Wf) -> None:
+    path = "/nowhere/" + "a-long-folder/" * 8 + "file.wf"
+    seen = on_terminal("export-spans", "--otlp", path, "1", columns=80)
+    lines = seen.splitlines()
+    assert f'"{path}"' in lines[1].strip()
+    assert [line for line in lines if len(line) > 80 and path not in line] == []
+    assert " ".join(seen.split()).startswith(f'error: --otlp: "{path}" is not the URL of a')

@@ -217,9 +217,9 @@ def test_a_failed_instance(wf: Wf, scene: Scene) -> None:
     scene.submit("w1", scene.take("w1")[0], -5, "the card is void")
     done = wf("why", str(instance))
     assert done.out.splitlines() == [
-        "one 1 has FAILED at 2030-01-02 12:00:00Z: one/a: the card is void (-5)",
+        "one 1 FAILED at 2030-01-02 12:00:00Z: one/a: the card is void (-5)",
         "What could be done:",
-        "  see what happened: wf logs 1; then, if an action or a wait failed, try it again:"
+        "  see what happened: wf show 1, and of its actions: wf logs 1; then try again what failed:"
         " wf retry 1",
     ]
 
@@ -229,7 +229,7 @@ def test_an_instance_that_succeeded(wf: Wf, scene: Scene) -> None:
     instance = scene.begin(ONE)
     scene.submit("w1", scene.take("w1")[0])
     done = wf("why", str(instance))
-    assert done.out == "one 1 has SUCCEEDED at 2030-01-02 12:00:00Z; it waits for nothing\n"
+    assert done.out == "one 1 SUCCEEDED at 2030-01-02 12:00:00Z; it waits for nothing\n"
 
 
 def test_an_instance_that_was_never_started(wf: Wf, scene: Scene) -> None:

@@ -76,7 +76,7 @@ def test_results_for_an_action_that_is_not_there_are_wrong_use(wf: Wf, greeting:
     done = wf(*DRY, "--results", "-", stdin=b'{"greeting/helo": {}}')
     assert done.code == 2
     assert done.err == (
-        "error: -: greeting has no action greeting/helo\nhint: did you mean hello?\n"
+        "error: stdin: greeting has no action greeting/helo\nhint: did you mean hello?\n"
     )
 
 

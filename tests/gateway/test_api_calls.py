@@ -43,6 +43,7 @@ def test_the_same_event_again_is_a_duplicate(gateway: Running) -> None:
     second = send(gateway)
 
     assert (second.status_code, second.json()["duplicate"]) == (202, True)
+    assert second.json()["differs"] is False
     assert second.json()["event_id"] == first.json()["event_id"]
 
 

@@ -331,6 +331,33 @@ def test_a_surplus_field_is_named(gateway: Running, operation: Operation) -> Non
     ]
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("max_tasks", 1.5, "must be a whole number"),
+        ("max_tasks", "1", "must be a whole number"),
+        ("max_tasks", 101, "must be at most 100"),
+        ("worker_id", 7, "must be a string"),
+        ("worker_id", "", "must have at least 1 character"),
+        ("worker_id", " x", "must hold no control character, and no space at either end"),
+    ],
+)
+def test_a_misfit_is_told_in_our_words(
+    gateway: Running, field: str, value: Any, message: str
+) -> None:
+    operation = next(each for each in WITH_BODY if each.name == "request_tasks")
+    body = {**BODIES[operation.name], field: value}
+    answer = call(gateway, operation, good_headers(gateway, operation), json=body)
+    assert answer.json()["errors"] == [{"pointer": f"/{field}", "message": message}]
+    assert answer.json()["detail"].endswith(f": field {field} {message}")
+
+
+def test_a_body_that_is_no_object_is_told_so(gateway: Running) -> None:
+    operation = next(each for each in WITH_BODY if each.name == "request_tasks")
+    answer = call(gateway, operation, good_headers(gateway, operation), json=[1])
+    assert answer.json()["detail"].endswith(": it must be an object")
+
+
 ANY_VALUE = {"output", "payload"}
 WRONG: tuple[Any, ...] = (True, 1.5, "x" * 201, ["x"], {"x": 1}, -(2**70), 2**70, "1", "")
 FITS: dict[str, tuple[type, ...]] = {
@@ -368,7 +395,11 @@ def test_fields_of_another_type_are_refused_and_change_nothing(
             body = {**BODIES[operation.name], name: value}
             answer = call(gateway, operation, headers, json=body)
             assert_problem(answer, 400)
-            assert answer.json()["errors"][0]["pointer"].startswith(f"/{name}"), (name, value)
+            error = answer.json()["errors"][0]
+            assert error["pointer"].startswith(f"/{name}"), (name, value)
+            # In our words: nothing of the library that looks at bodies.
+            assert error["message"].startswith("must "), error
+            assert "{" not in error["message"], error
     assert dump(gateway) == before
 
 

@@ -229,6 +229,30 @@ def test_what_fails_while_writing_down_does_not_reach_the_worker(gateway: Runnin
     assert '"event": "scope_sync_failed"' in gateway.log.getvalue()
 
 
+def test_what_could_not_be_written_down_goes_with_the_next_result(gateway: Running) -> None:
+    name = "sync_execution_scope_action_entry_after_submit"
+    with drive.connect(gateway.database) as connection:
+        for _ in range(2):
+            instance = connection.execute(
+                "select workflow_instance_id from wf.wf_repo_create_workflow_instance('pair', '{}')"
+            ).fetchone()
+            assert instance is not None
+            connection.execute("select wf.wf_apply_execution_scope(%s, 'night', '{}')", instance)
+            connection.execute("select wf.sp_start_workflow_instance(%s)", instance)
+        connection.execute(f"alter function wf.{name} rename to put_aside".encode())
+        try:
+            gateway.call(gateway.claim(), "submit", result_code=0, output={"n": 1})
+        finally:
+            connection.execute(f"alter function wf.put_aside rename to {name}".encode())
+        gateway.call(gateway.claim(), "submit", result_code=0, output={"n": 2})
+        rows = connection.execute(
+            "select a.output_json from wf.execution_scope_action_entry as a"
+            " order by a.node_execution_id"
+        ).fetchall()
+
+    assert sorted(row[0]["n"] for row in rows) == [1, 2]
+
+
 @pytest.mark.parametrize("worker_id", ["w1", "wörker 1"])
 def test_enrolment_answers_what_was_registered(gateway: Running, worker_id: str) -> None:
     answer = gateway.client.post(

@@ -41,6 +41,7 @@ def names(wheel: zipfile.ZipFile) -> set[str]:
         "dsl/table.json",
         "compiler/diagnostics.md",
         "runtime_sql/contract/db_objects.yaml",
+        "runtime_sql/errors.md",
         "wfsql/testing/wftest.schema.json",
     ],
 )

@@ -352,6 +352,29 @@ def test_a_signal_that_loses_against_a_time_out_leaves_an_ignored_delivery(
     assert outcomes(connection) == [(instance, "delivered", "ignored", "timeout")]
 
 
+@pytest.mark.parametrize(
+    ("event_type", "key", "payload", "differs"),
+    [
+        ("bell", "K", '{"a": 1, "b": [2]}', False),
+        ("bell", "K", '{"b": [2], "a": 1}', False),
+        ("bell", "K", '{"a": 1, "b": [3]}', True),
+        ("bell", None, '{"a": 1, "b": [2]}', True),
+        ("ring", "K", '{"a": 1, "b": [2]}', True),
+    ],
+)
+def test_a_duplicate_says_whether_it_is_another_event(
+    connection: psycopg.Connection[Any],
+    event_type: str,
+    key: str | None,
+    payload: str,
+    differs: bool,
+) -> None:
+    ingest = "select duplicate, differs from wf.sp_ingest_event(%s, 's', 'e1', %s, %s)"
+    first = connection.execute(ingest, ("bell", '{"a": 1, "b": [2]}', "K")).fetchone()
+    assert first == (False, False)
+    assert connection.execute(ingest, (event_type, payload, key)).fetchone() == (True, differs)
+
+
 def test_a_duplicate_is_counted_and_leaves_no_delivery(
     connection: psycopg.Connection[Any], deployed: str
 ) -> None:

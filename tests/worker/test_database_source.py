@@ -203,6 +203,47 @@ def test_a_released_task_is_there_again(source: DatabaseSource) -> None:
     assert sorted(task_id for task_id, _ in claimed(source)) == sorted(t for t, _ in before)
 
 
+@pytest.fixture
+def scoped(pg_url: str, source: DatabaseSource) -> Iterator[psycopg.Connection[Any]]:
+    """An instance that runs under an execution scope, and nothing else to do."""
+    with drive.connect(pg_url) as connection:
+        connection.execute("select wf.sp_cancel_workflow_instance(1)")
+        row = connection.execute(
+            "select workflow_instance_id"
+            " from wf.wf_repo_create_workflow_instance('many', '{\"items\": [1]}')"
+        ).fetchone()
+        connection.execute("select wf.wf_apply_execution_scope(%s, 'night', '{}')", row)
+        connection.execute("select wf.sp_start_workflow_instance(%s)", row)
+        yield connection
+
+
+ENTRIES = "select a.action_name, a.output_json from wf.execution_scope_action_entry as a"
+SYNC = b"sync_execution_scope_action_entry_after_submit"
+
+
+def test_a_result_is_written_down_under_its_scope(
+    source: DatabaseSource, scoped: psycopg.Connection[Any]
+) -> None:
+    [(one, token)] = claimed(source)
+    source.submit([finished(one, '{"n": 1}', lease_token=token)])
+    assert scoped.execute(ENTRIES).fetchall() == [("t.do", {"n": 1})]
+
+
+def test_what_could_not_be_written_down_is_by_a_tick(
+    source: DatabaseSource, scoped: psycopg.Connection[Any]
+) -> None:
+    [(one, token)] = claimed(source)
+    scoped.execute(b"alter function wf." + SYNC + b" rename to put_aside")
+    try:
+        answer = source.submit([finished(one, '{"n": 1}', lease_token=token)])
+    finally:
+        scoped.execute(b"alter function wf.put_aside rename to " + SYNC)
+    assert answer == [Submitted(True, "SUCCEEDED", 0, "OK")]
+    assert scoped.execute(ENTRIES).fetchall() == []
+    source.tick()
+    assert scoped.execute(ENTRIES).fetchall() == [("t.do", {"n": 1})]
+
+
 def test_a_failed_task_has_its_message(source: DatabaseSource) -> None:
     [(one, token), *_] = claimed(source)
     answer = source.fail(one, token, -1, "too large")

@@ -27,7 +27,7 @@ def read_context(inline: str | None, file: str | None) -> dict[str, json_values.
         raise wrong_use("--context and --context-file exclude each other", "give one of them")
     if inline is None and file is None:
         return {}
-    where = "--context" if inline is not None else str(file)
+    where = "--context" if inline is not None else shown(str(file))
     value = parse_json(inline if inline is not None else read_text(str(file)), where)
     if not isinstance(value, dict):
         raise wrong_use(f"{where}: the context must be a JSON object", 'such as {"order_id": "A1"}')
@@ -47,6 +47,11 @@ def parse_json(text: str, where: str) -> json_values.JsonValue:
         raise wrong_use(f"{where}: {error} ({error.code})", "no engine can store it") from error
 
 
+def shown(name: str) -> str:
+    """Returns what a file is called in a message."""
+    return "stdin" if name == "-" else name
+
+
 def read_text(name: str) -> str:
     """Reads a UTF-8 file, or stdin for `-`, or ends the command."""
     try:
@@ -54,8 +59,8 @@ def read_text(name: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise CommandError(
-            f"{name}: not UTF-8 at byte {error.start}", "save the file as UTF-8"
+            f"{shown(name)}: not UTF-8 at byte {error.start}", "save the file as UTF-8"
         ) from error
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise wrong_use(f"{name}: {reason}", "check the path") from error
+        raise wrong_use(f"{shown(name)}: {reason}", "check the path") from error

@@ -21,6 +21,7 @@ Keep = Literal["start", "end", "ends"]
 STATUS_STYLES = {
     "SUCCEEDED": "green",
     "FAILED": "bold red",
+    "LOST": "bold red",
     "RUNNING": "cyan",
     "CANCELLED": "yellow",
     "PAUSED": "yellow",
@@ -32,9 +33,30 @@ STATUS_STYLES = {
 
 
 def say(text: str) -> None:
-    """Writes one line of progress or advice to stderr."""
-    sys.stderr.write(one_line(text) + "\n")
+    """Writes one line of progress or advice to stderr; on a terminal it is wrapped at blanks."""
+    line = one_line(text)
+    sys.stderr.write((_wrapped(line) if sys.stderr.isatty() else line) + "\n")
     sys.stderr.flush()
+
+
+def _wrapped(line: str) -> str:
+    """Breaks a line where there is a blank: a path or an id, longer or not, stays whole."""
+    from shutil import get_terminal_size
+
+    width = get_terminal_size().columns
+    if len(line) <= width:
+        return line
+    from textwrap import wrap
+
+    indent = "  " if not line.startswith(" ") else "    "
+    pieces = wrap(
+        line,
+        max(width, 20),
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(pieces)
 
 
 def say_error(message: str, hint: str | None = None) -> None:
@@ -79,11 +101,14 @@ def counted(count: int, word: str) -> str:
     return f"{count} {word}{'' if count == 1 else 's'}"
 
 
-def did_you_mean(wrong: str, known: Iterable[str]) -> str | None:
-    """Returns `did you mean "x"?` for the nearest of `known`; None when none is near."""
+def did_you_mean(wrong: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """Returns `did you mean "x"?` for the nearest of `known`; None when none is near.
+
+    `cutoff`: how much alike they have to be, 1 being the same.
+    """
     from difflib import get_close_matches
 
-    close = get_close_matches(wrong, list(known), n=1, cutoff=0.6)
+    close = get_close_matches(wrong, list(known), n=1, cutoff=cutoff)
     return f'did you mean "{close[0]}"?' if close else None
 
 

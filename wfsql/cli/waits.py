@@ -70,9 +70,9 @@ def headline(situation: Situation) -> str:
         case "CREATED":
             return f"{name} was created and has not been started"
         case "SUCCEEDED":
-            return f"{name} has SUCCEEDED at {situation.at(found.ended_at)}; it waits for nothing"
+            return f"{name} SUCCEEDED at {situation.at(found.ended_at)}; it waits for nothing"
         case "FAILED":
-            return f"{name} has FAILED at {situation.at(found.ended_at)}: {_error(found)}"
+            return f"{name} FAILED at {situation.at(found.ended_at)}: {_error(found)}"
         case "CANCELLED":
             why = found.error_message or "no reason is known"
             return f"{name} was CANCELLED at {situation.at(found.ended_at)}: {why}"
@@ -93,8 +93,8 @@ def instance_advice(found: Instance) -> str | None:
             return f"let it go on: wf resume {found.instance_id}"
         case "FAILED":
             return (
-                f"see what happened: wf logs {found.instance_id}; then, if an action or a wait"
-                f" failed, try it again: wf retry {found.instance_id}"
+                f"see what happened: wf show {found.instance_id}, and of its actions: wf logs"
+                f" {found.instance_id}; then try again what failed: wf retry {found.instance_id}"
             )
         case _:
             return None
@@ -222,7 +222,7 @@ def _attempt(node: OpenNode) -> str:
     if node.attempt > 1 or _limit(node) > 1:
         said.append(f"attempt {node.attempt} of {_limit(node)}")
     if node.delivery_count > 1:
-        said.append(f"handed out for the {node.delivery_count}. time")
+        said.append(f"handed out {counted(node.delivery_count, 'time')}")
     return "".join(f", {each}" for each in said)
 
 

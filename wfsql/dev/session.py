@@ -77,6 +77,8 @@ class DevSession:
         self._gateway: Child | None = None
         self._broken: set[Path] = set()
         self._started = 0
+        self._unheard: set[str] = set()
+        self._unserved: tuple[str, ...] = ()
 
     def stop(self) -> None:
         self._stop.set()
@@ -163,6 +165,7 @@ class DevSession:
             children.retire(worker)
         self._retired += self._workers
         self._workers = []
+        self._unheard = set()
         if not handlers:
             self._log.say(
                 "no handlers.py beside a workflow, and no --handlers: nobody works on actions"
@@ -176,6 +179,7 @@ class DevSession:
             self._started += 1
             # A name of its own: the one before may still be at work under its token.
             worker_id = f"dev-{os.getpid()}-{self._started}"
+            self._unheard.add(worker_id)
             state = str(self._settings.data / "workers" / worker_id)
             own = [*arguments, "--worker-id", worker_id, "--state", state]
             self._workers.append(
@@ -203,6 +207,7 @@ class DevSession:
         for change in watch:
             if change is None:
                 self._look_after_children()
+                self._tell_what_is_unserved(client)
             elif self._deploy(client, self._touched(change)) or change.handlers:
                 self._renew_workers(keys)
 
@@ -238,6 +243,28 @@ class DevSession:
             self._workers.remove(worker)
         for worker in _ended(self._retired):
             self._retired.remove(worker)
+
+    def _tell_what_is_unserved(self, client: RuntimeClient) -> None:
+        """Says, once the new workers have enrolled, which actions none of them has a handler for.
+
+        A worker claims what its handlers can do, so a new action without one would only wait.
+        """
+        if not self._unheard:
+            return
+        workers, actions = client.list_workers(), client.action_capabilities()
+        if isinstance(workers, ApiError | DatabaseProblem) or isinstance(
+            actions, ApiError | DatabaseProblem
+        ):
+            return
+        ours = [worker for worker in workers if worker.worker_id in self._unheard]
+        if len(ours) < len(self._unheard):
+            return
+        self._unheard = set()
+        served = {name for worker in ours for name in worker.capabilities}
+        left = tuple(sorted(name for name, one in actions.items() if one not in served))
+        if left and left != self._unserved and "*" not in served:
+            self._log.say(f"no handler for {', '.join(left)}: instances that come there wait")
+        self._unserved = left
 
 
 def _lock(data: Path) -> int:

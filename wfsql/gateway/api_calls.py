@@ -50,6 +50,7 @@ async def send_event(gateway: Gateway, call: Call) -> Reply:
             "duplicate": answer.duplicate,
             "applied_count": answer.applied_count,
             "ignored_count": answer.ignored_count,
+            "differs": answer.differs,
         },
         status=202,
     )

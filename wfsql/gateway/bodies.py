@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from compiler import json_values
 from wfsql.gateway.problems import FieldError, Refusal, bad_request
@@ -21,7 +22,31 @@ Model = TypeVar("Model", bound=BaseModel)
 
 _THREAD_FROM_BYTES = 65536
 _MOST_ERRORS = 20
-_MESSAGES = {"missing": "is missing", "extra_forbidden": "is no field of this body"}
+# In our words, by pydantic's name of what is wrong; `{…}` is what it tells of it.
+_MESSAGES = {
+    "missing": "is missing",
+    "extra_forbidden": "is no field of this body",
+    "int_type": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "string_type": "must be a string",
+    "bool_type": "must be true or false",
+    "list_type": "must be an array",
+    "dict_type": "must be an object",
+    "model_type": "must be an object",
+    "model_attributes_type": "must be an object",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than_equal": "must be at most {le}",
+    "string_too_short": "must have at least {min_length} characters",
+    "string_too_long": "must have at most {max_length} characters",
+    "too_short": "must have at least {min_length} entries",
+    "too_long": "must have at most {max_length} entries",
+    "literal_error": "must be one of {expected}",
+    "string_unicode": "must hold whole characters only",
+}
+
+
+_WRONG_FORM = "the body has not the form that is asked for"
 
 
 class ClientGone(Exception):
@@ -112,12 +137,28 @@ def _parsed(body: bytes, model: type[Model]) -> Model:
 
 
 def _misfit(error: ValidationError) -> Refusal:
-    found = error.errors(include_url=False, include_context=False, include_input=False)
-    errors = tuple(
-        FieldError(_pointer(each["loc"]), _MESSAGES.get(each["type"], each["msg"]))
-        for each in found[:_MOST_ERRORS]
+    found = error.errors(include_url=False, include_input=False)
+    errors = tuple(FieldError(_pointer(each["loc"]), _words(each)) for each in found[:_MOST_ERRORS])
+    return bad_request(20004, _WRONG_FORM + _first(errors[0]), *errors)
+
+
+def _words(error: ErrorDetails) -> str:
+    """Says what is wrong at a place; our own checks have said it in our words."""
+    context = error.get("ctx", {})
+    if error["type"] == "value_error":
+        return str(context["error"])
+    text = _MESSAGES.get(error["type"], "has not the form that is asked for")
+    return (
+        text.format(**context)
+        .replace("at least 1 characters", "at least 1 character")
+        .replace("at least 1 entries", "at least 1 entry")
     )
-    return bad_request(20004, "the body has not the form that is asked for", *errors)
+
+
+def _first(error: FieldError) -> str:
+    """The first misfit as part of the detail, for clients that show no more than that."""
+    name = error.pointer.lstrip("/").replace("/", ".")
+    return f": field {name} {error.message}" if name else f": it {error.message}"
 
 
 def _pointer(location: tuple[int | str, ...]) -> str:

@@ -16,6 +16,13 @@ def new_key() -> str:
     return f"wf_{secrets.token_hex(6)}_{secrets.token_urlsafe(32)}"
 
 
+def bad_span(option: str, text: str) -> tuple[str, str]:
+    """Returns what to say of a text that `expiry` does not take, and the hint."""
+    if re.fullmatch(r"0+[smhd]", text):
+        return f"{option} {text} is over at once", "write a span from now on, as 90d, 12h or 30m"
+    return f'{option}: "{text}" is no span of time', "write it as 90d, 12h, 30m or 45s"
+
+
 def expiry(text: str, now: datetime | None = None) -> datetime | None:
     """Returns the time that `90d`, `12h`, `30m` or `45s` from now is; None for another text."""
     found = re.fullmatch(r"([1-9][0-9]{0,5})([smhd])", text)

@@ -248,7 +248,7 @@ class EventIn(Body):
     @model_validator(mode="after")
     def _one_payload(self) -> EventIn:
         if self.payload is not None and self.payload_json is not None:
-            raise ValueError("payload and payload_json exclude each other")
+            raise ValueError("has both payload and payload_json, which exclude each other")
         return self
 
 
@@ -257,6 +257,7 @@ class EventAnswer(Body):
     duplicate: bool
     applied_count: int
     ignored_count: int
+    differs: bool
 
 
 class StartIn(Body):

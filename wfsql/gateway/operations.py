@@ -27,9 +27,14 @@ header X-Worker-Id; `monitor` is anybody on loopback, else a key of role reader.
 
 @dataclass(slots=True)
 class Known:
-    """What a gateway has learned of its database: its name, once a claim has asked for it."""
+    """What a gateway has learned of its database: its name, once a claim has asked for it.
+
+    `unrecorded`: accepted tasks that the database could not write down under their execution scope;
+    the next result takes them along. Threads replace it, and change none.
+    """
 
     database_id: str | None = None
+    unrecorded: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

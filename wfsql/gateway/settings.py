@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 DEFAULT_PORT = 8470
 MAX_BODY_BYTES = 16 * 1024 * 1024
 
+_HOST = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,251}[A-Za-z0-9_.])?")
 _LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -60,9 +62,22 @@ def parse_address(text: str) -> Address | None:
     if ":" in host and not (host.startswith("[") and host.endswith("]")):
         return None
     host = host.removeprefix("[").removesuffix("]") or "0.0.0.0"
+    if host.isdigit() or not is_host_name(host):
+        return None
     if not port.isascii() or not port.isdigit() or int(port) > 65535:
         return None
     return Address(host, int(port))
+
+
+def is_host_name(text: str) -> bool:
+    """Whether a text can be a host: a name, or an address of IPv4 or IPv6 without brackets."""
+    if ":" in text:
+        try:
+            ipaddress.IPv6Address(text)
+        except ValueError:
+            return False
+        return True
+    return _HOST.fullmatch(text) is not None
 
 
 def is_known_host(header: bytes, settings: Settings) -> bool:
@@ -81,13 +96,20 @@ def is_known_host(header: bytes, settings: Settings) -> bool:
     return True
 
 
+def unencrypted_reason(settings: Settings) -> str | None:
+    """Says why a gateway must not listen where it was told to without TLS; None when it may."""
+    wide = [a.host for a in settings.listen if not a.is_loopback]
+    if wide and settings.tls_cert is None and not settings.behind_proxy:
+        return f"{wide[0]} can be reached from elsewhere, and tokens would travel unencrypted"
+    return None
+
+
 def unsafe_reason(settings: Settings, live_key_count: int) -> str | None:
     """Says why a gateway must not listen where it was told to; None when it may."""
     wide = [a.host for a in settings.listen if not a.is_loopback]
-    if not wide:
-        return None
-    if settings.tls_cert is None and not settings.behind_proxy:
-        return f"{wide[0]} can be reached from elsewhere, and tokens would travel unencrypted"
-    if not live_key_count:
-        return f"{wide[0]} can be reached from elsewhere, and the database has no key yet"
-    return None
+    if wide and not live_key_count:
+        return (
+            unencrypted_reason(settings)
+            or f"{wide[0]} can be reached from elsewhere, and the database has no key yet"
+        )
+    return unencrypted_reason(settings)

@@ -19,6 +19,7 @@ from wfsql.gateway.operations import Call, Gateway, Operation, Reply
 from wfsql.gateway.problems import of_failure
 
 _COMMANDS = {"ACTIVE": "NONE", "DRAINING": "DRAIN", "STOPPING": "STOP"}
+_MOST_UNRECORDED = 1000
 _STATES = {command: state for state, command in _COMMANDS.items()}
 
 
@@ -201,7 +202,7 @@ async def _hand_in(gateway: Gateway, call: Call, worker_id: str, result: Result)
         gateway.metrics.submit_seconds.observe(time.perf_counter() - began)
         if not isinstance(answer, Answer):
             return answer
-        return answer, _record(client, [answer])
+        return answer, _record(gateway, client, [answer])
 
     answer, failure = await gateway.pool.run(submit_and_record)
     _note(gateway, call, [answer], failure)
@@ -230,7 +231,7 @@ async def submit_many(gateway: Gateway, call: Call) -> Reply:
         gateway.metrics.submit_seconds.observe(time.perf_counter() - began)
         if isinstance(answers, ApiError | DatabaseProblem):
             return answers
-        return answers, _record(client, [a for a in answers if isinstance(a, Answer)])
+        return answers, _record(gateway, client, [a for a in answers if isinstance(a, Answer)])
 
     answers, failure = await gateway.pool.run(submit_all)
     _note(gateway, call, [a for a in answers if isinstance(a, Answer)], failure)
@@ -262,10 +263,23 @@ def _submit_all(
     return answers
 
 
-def _record(client: GatewayClient, answers: Sequence[Answer]) -> Failure | None:
-    """Writes accepted results down under their execution scope; what fails there is only logged."""
+def _record(gateway: Gateway, client: GatewayClient, answers: Sequence[Answer]) -> Failure | None:
+    """Writes accepted results down under their execution scope; what fails there is only logged.
+
+    With them go those that the database could not write down before. Two threads may take the same
+    ones along, which does no harm: a second time replaces the first.
+    """
     accepted = [answer.execution_id for answer in answers if answer.accepted]
-    return client.record_scope_entries(accepted) if accepted else None
+    if not accepted:
+        return None
+    late = gateway.known.unrecorded
+    failed = client.record_scope_entries(sorted(late.union(accepted)))
+    if isinstance(failed, DatabaseProblem):
+        kept = late.union(accepted)
+        gateway.known.unrecorded = kept if len(kept) <= _MOST_UNRECORDED else late
+    elif late:
+        gateway.known.unrecorded = gateway.known.unrecorded - late
+    return failed
 
 
 def _note(gateway: Gateway, call: Call, answers: Sequence[Answer], failure: Failure | None) -> None:

@@ -5,7 +5,7 @@ Each thread has a connection of its own, made when it first asks and made anew a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from threading import Lock, local
 from typing import TypeVar
@@ -27,8 +27,17 @@ class DatabaseSource:
 
     longest_wait_seconds = 0
 
-    def __init__(self, connect: Connect, worker_id: str, token: str, lease_seconds: int) -> None:
+    def __init__(
+        self,
+        connect: Connect,
+        worker_id: str,
+        token: str,
+        lease_seconds: int,
+        note: Callable[[str], object] = lambda _text: None,
+    ) -> None:
         self._connect = connect
+        self._note = note
+        self._unrecorded: set[int] = set()
         self._worker_id = worker_id
         self._token = token
         self._lease_seconds = lease_seconds
@@ -62,14 +71,47 @@ class DatabaseSource:
             SubmitItem(done.task_id, done.lease_token, done.code, done.output_json, done.message)
             for done in results
         ]
-        return self._call(lambda client: client.submit_results(self._worker_id, self._token, items))
+        answers = self._call(
+            lambda client: client.submit_results(self._worker_id, self._token, items)
+        )
+        if not isinstance(answers, Trouble):
+            self._record(
+                done.task_id
+                for done, answer in zip(results, answers, strict=True)
+                if answer.accepted
+            )
+        return answers
+
+    def _record(self, accepted: Iterable[int]) -> None:
+        """Writes down under their execution scope what actions produced, as a gateway does.
+
+        The results stand, whatever becomes of this. What the database could not do now is tried
+        again with the next result, and by `tick`.
+        """
+        with self._lock:
+            wanted = sorted(self._unrecorded.union(accepted))
+        if not wanted:
+            return
+        failed = self._call(lambda client: client.record_scope_entries(wanted))
+        with self._lock:
+            # Refused, it would be again; only what passes is kept.
+            is_kept = failed is not None and failed.code is None
+            self._unrecorded = (
+                self._unrecorded.union(wanted) if is_kept else self._unrecorded.difference(wanted)
+            )
+        if failed is not None:
+            self._note(f"not written down under the execution scope yet: {failed.message}")
 
     def fail(self, task_id: int, lease_token: int, code: int, message: str) -> Submitted | Trouble:
         item = SubmitItem(task_id, lease_token, code, None, message)
         answer = self._call(
             lambda client: client.submit_results(self._worker_id, self._token, [item])
         )
-        return answer if isinstance(answer, Trouble) else answer[0]
+        if isinstance(answer, Trouble):
+            return answer
+        if answer[0].accepted:
+            self._record([task_id])
+        return answer[0]
 
     def release(self, task_id: int, lease_token: int) -> Trouble | None:
         return self._call(
@@ -90,6 +132,7 @@ class DatabaseSource:
     def tick(self) -> Trouble | None:
         """Moves the timers on, and vacuums the task queue when claiming has become slow."""
         ticked = self._call(lambda client: client.tick())
+        self._record(())
         dead = self._call(lambda client: client.dead_task_rows())
         if isinstance(dead, int) and dead > _DEAD_ROWS_LIMIT:
             # A login that may not do it gets a warning of the server, and nothing breaks.

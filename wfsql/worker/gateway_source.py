@@ -33,6 +33,7 @@ _ANSWER_SECONDS = 60.0
 _RENEWAL_SECONDS = 5.0
 # What a gateway, or a proxy before it, says when the same call may succeed later.
 _PASSING = frozenset({408, 425, 429, 500, 502, 503, 504})
+_NOT_ALLOWED = 20008
 _CODES = {401: REFUSED_TOKEN, 403: REFUSED_TOKEN, 404: 20002, 409: 20003, 413: 20005}
 
 
@@ -276,7 +277,20 @@ def _problem(response: httpx.Response) -> Trouble:
             after_seconds=_seconds(response.headers.get("retry-after")),
         )
     code = document.get("code")
-    return Trouble(str(said), code=code if type(code) is int else _CODES.get(status, 0))
+    number = code if type(code) is int else _CODES.get(status, 0)
+    return Trouble(str(said), _hint(number, code), number)
+
+
+def _hint(number: int, code: object) -> str | None:
+    """Returns what to do about a token or key that is not taken."""
+    if number == _NOT_ALLOWED or code == "role":
+        return "make a key for these capabilities: wf key create NAME --role enroll --capability …"
+    if number == REFUSED_TOKEN:
+        return (
+            "check the key (--enroll-key-file or WF_API_KEY) or the worker's token (--token-file or"
+            " WF_WORKER_TOKEN), and that they are of this gateway's database: wf key ls --all"
+        )
+    return None
 
 
 def _seconds(text: str | None) -> float:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from runtime_sql.connection import RuntimeClient
 from runtime_sql.failures import ApiError
-from runtime_sql.operator_rows import WorkerState
+from runtime_sql.operator_rows import WorkerRow, WorkerState
 from wfsql.cli.database import good, open_client
 from wfsql.cli.main import CommandError
-from wfsql.cli.operating import operator_parser
-from wfsql.cli.output import counted, did_you_mean, say, write_json
+from wfsql.cli.operating import MOST_ROWS, operator_parser
+from wfsql.cli.output import counted, did_you_mean, say, short_time, write_json
 
 _UNKNOWN = 20002
 
@@ -51,11 +51,23 @@ def _unknown(client: RuntimeClient, name: str, answer: ApiError) -> CommandError
 
 
 def _outlook(client: RuntimeClient, name: str, state: WorkerState) -> str:
-    """Says what happens next."""
+    """Says what happens next; nothing, when the worker is gone."""
+    found = next((w for w in good(client.list_workers(MOST_ROWS)) if w.worker_id == name), None)
+    if found is not None and not found.is_present:
+        return f", but {_gone(found)}"
     if state == "ACTIVE":
         return ": it may take tasks again"
-    held = next((w.lease_count for w in good(client.list_workers()) if w.worker_id == name), 0)
+    held = 0 if found is None else found.lease_count
     tasks = counted(held, "task")
     if state == "STOPPING":
         return f": it gives {tasks} back and ends" if held else ": it ends"
     return f": it finishes {tasks} and ends" if held else ": it has nothing in hand and ends"
+
+
+def _gone(found: WorkerRow) -> str:
+    """Says since when nobody hears of a worker, and what becomes of what it has."""
+    since = short_time(found.last_seen_at)
+    text = f"it is gone: nobody has heard of it since {since}" if since else "it was never there"
+    if not found.lease_count:
+        return text
+    return f"{text}; its {counted(found.lease_count, 'task')} will be taken back as leases end"

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from compiler import json_values
+from runtime_sql.connection import Ingested
 from wfsql.cli.context import parse_json
 from wfsql.cli.database import JsonOption, UrlOption, good, open_client
 from wfsql.cli.output import counted, did_you_mean, say, write_json
@@ -48,15 +49,28 @@ def command(
             "duplicate": sent.duplicate,
             "applied_count": sent.applied_count,
             "ignored_count": sent.ignored_count,
+            "differs": sent.differs,
         }
         write_json(report)
     else:
-        again = ", seen before" if sent.duplicate else ""
-        waits = counted(sent.applied_count, "wait")
-        say(f"event {sent.event_id}{again}: applied to {waits}")
+        say(f"event {sent.event_id}: {_outcome(sent)}")
     if not sent.applied_count and not sent.duplicate:
         _hint_at_types(event_type, good(client.event_types()))
     return 0
+
+
+def _outcome(sent: Ingested) -> str:
+    """Says what became of the event. Applied to is a wait, or a workflow that it starts."""
+    if sent.duplicate:
+        return "a duplicate, and without effect" + (
+            "; its type, key or payload differs from the first one's" if sent.differs else ""
+        )
+    ignored = f", ignored by {sent.ignored_count}" if sent.ignored_count else ""
+    if sent.applied_count:
+        return f"delivered to {counted(sent.applied_count, 'instance')}{ignored}"
+    if sent.ignored_count:
+        return f"delivered to nobody{ignored}: wf events says why"
+    return "kept; nothing waits for it yet"
 
 
 def _hint_at_types(sent: str, known: list[str]) -> None:

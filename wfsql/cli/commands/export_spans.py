@@ -8,11 +8,12 @@ from datetime import UTC, datetime
 
 from runtime_sql.connection import RuntimeClient
 from runtime_sql.failures import ApiError, DatabaseProblem
+from wfsql.cli.collector import check_collector
 from wfsql.cli.database import INSTANCES_HINT, good, open_client
 from wfsql.cli.main import CommandError, wrong_use
 from wfsql.cli.operating import MOST_ID, add_limit, integer, operator_parser
 from wfsql.cli.output import counted, say, write_json
-from wfsql.gateway.keys import expiry
+from wfsql.gateway.keys import bad_span, expiry
 from wfsql.spans import Span, spans_of
 
 NO_OTEL = 'run pip install "wfsql[otel]"'
@@ -46,6 +47,7 @@ def run(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     if bool(options.ids) == (options.ended_since is not None):
         raise wrong_use("which instances are meant?", "give their ids, or --ended-since 5m")
+    check_collector(options.otlp)
     return _export(options, _within(options.ended_since))
 
 
@@ -56,7 +58,7 @@ def _within(text: str | None) -> float | None:
     now = datetime.now(UTC)
     ends = expiry(text, now)
     if ends is None:
-        raise wrong_use(f'"{text}" is no span of time', "write it as 90d, 12h, 30m or 45s")
+        raise wrong_use(*bad_span("--ended-since", text))
     return (ends - now).total_seconds()
 
 

@@ -15,8 +15,16 @@ from runtime_sql.gateway_client import connect_gateway
 from wfsql.cli.database import UrlOption, good, need_url
 from wfsql.cli.main import CommandError, wrong_use
 from wfsql.cli.output import say
-from wfsql.gateway.settings import DEFAULT_PORT, MAX_BODY_BYTES, Address, Settings, parse_address
-from wfsql.gateway.settings import unsafe_reason as _unsafe_reason
+from wfsql.gateway.settings import (
+    DEFAULT_PORT,
+    MAX_BODY_BYTES,
+    Address,
+    Settings,
+    is_host_name,
+    parse_address,
+    unencrypted_reason,
+    unsafe_reason,
+)
 
 if TYPE_CHECKING:
     from wfsql.gateway.server import Server
@@ -90,11 +98,12 @@ def command(
         tls_cert=tls_cert,
         tls_key=tls_key,
         behind_proxy=behind_proxy,
-        hosts=frozenset(name.lower() for name in host or ()),
+        hosts=frozenset(map(_host, host or ())),
         grace_seconds=grace,
         log_requests=not quiet,
     )
     _check_tls(settings)
+    _check_encryption(settings)
     target = need_url(url)
     _check_exposure(settings, target)
     return _serve(settings, target, end_with_stdin)
@@ -103,10 +112,22 @@ def command(
 def _address(text: str) -> Address:
     found = parse_address(text)
     if found is None:
+        port = text.removeprefix(":")
         raise wrong_use(
-            f'"{text}" is no address to listen on', "write it as 127.0.0.1:8470 or [::1]:8470"
+            f'"{text}" is no address to listen on',
+            f"write it as 127.0.0.1:{port if port.isdigit() else DEFAULT_PORT} or [::1]:8470",
         )
     return found
+
+
+def _host(text: str) -> str:
+    name = text.lower().removeprefix("[").removesuffix("]")
+    if not is_host_name(name):
+        raise wrong_use(
+            f'--host: "{text}" is no name of a host',
+            "write it as in the URL that clients use, without port, as flows.example",
+        )
+    return name
 
 
 def _check_tls(settings: Settings) -> None:
@@ -129,6 +150,14 @@ def _check_tls(settings: Settings) -> None:
         ) from error
 
 
+def _check_encryption(settings: Settings) -> None:
+    reason = unencrypted_reason(settings)
+    if reason is not None:
+        raise wrong_use(
+            reason, "give --tls-cert and --tls-key, or --behind-proxy where a proxy encrypts"
+        )
+
+
 def _check_exposure(settings: Settings, url: str) -> None:
     """Connects once, which also says that the database is as it should be."""
     client = good(connect_gateway(url))
@@ -139,14 +168,9 @@ def _check_exposure(settings: Settings, url: str) -> None:
         live = sum(key.is_live for key in keys)
     elif not settings.is_private:
         good(keys)
-    reason = _unsafe_reason(settings, live)
+    reason = unsafe_reason(settings, live)
     if reason is not None:
-        raise CommandError(
-            reason,
-            'make a key with "wf key create"'
-            if "no key" in reason
-            else "give --tls-cert and --tls-key, or --behind-proxy where a proxy encrypts",
-        )
+        raise CommandError(reason, 'make a key with "wf key create"')
 
 
 def _serve(settings: Settings, url: str, end_with_stdin: bool) -> int:

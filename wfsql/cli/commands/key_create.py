@@ -11,7 +11,7 @@ from wfsql.cli.database import JsonOption, UrlOption, good, need_url
 from wfsql.cli.main import wrong_use
 from wfsql.cli.output import did_you_mean, say, write, write_json
 from wfsql.cli.views import timestamp
-from wfsql.gateway.keys import ROLES, expiry, new_key
+from wfsql.gateway.keys import ROLES, bad_span, expiry, new_key
 
 
 def command(
@@ -55,7 +55,8 @@ def command(
             raise wrong_use(f'there is no role "{each}"', near)
     ends = None if expires is None else expiry(expires)
     if expires is not None and ends is None:
-        raise wrong_use(f'"{expires}" is no span of time', "write it as 90d, 12h, 30m or 45s")
+        raise wrong_use(*bad_span("--expires", expires))
+    _check_bounds(role, source, event_type or [], capability or [])
     grant = KeyGrant(
         name=name,
         roles=tuple(role),
@@ -74,3 +75,26 @@ def command(
         say(f"key {key_id} of {name}; it is not shown again:")
         write(key)
     return 0
+
+
+def _check_bounds(
+    roles: list[str], source: str | None, types: list[str], capabilities: list[str]
+) -> None:
+    """Refuses a role without what it is bound to, and what binds a role that is not given."""
+    if "enroll" in roles and not capabilities:
+        raise wrong_use(
+            "a key of role enroll needs the capabilities that it may give",
+            "add --capability NAME, once for each, or --capability '*' for any",
+        )
+    if capabilities and "enroll" not in roles:
+        raise wrong_use("--capability is for the role enroll", "add --role enroll, or leave it out")
+    if "event_source" in roles and not (source and types):
+        raise wrong_use(
+            "a key of role event_source needs the source and the types of its events",
+            "add --source NAME, and --event-type TYPE once for each",
+        )
+    if (source or types) and "event_source" not in roles:
+        raise wrong_use(
+            "--source and --event-type are for the role event_source",
+            "add --role event_source, or leave them out",
+        )

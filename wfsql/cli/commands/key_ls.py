@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from runtime_sql.gateway_client import KeyRow, connect_gateway
 from wfsql.cli.database import JsonOption, UrlOption, good, need_url
-from wfsql.cli.output import Crop, say, short_time, write_json, write_table
+from wfsql.cli.output import (
+    Crop,
+    say,
+    short_time,
+    table_width,
+    terminal_width,
+    write_json,
+    write_table,
+)
 from wfsql.cli.views import timestamp
+
+_CROPS = {"BOUND TO": Crop(10), "NAME": Crop(8, keep="ends"), "ROLES": Crop(10)}
+_DROPS = ("EXPIRES", "BOUND TO")
 
 
 def command(
@@ -29,14 +41,25 @@ def command(
     if json:
         write_json([_as_json(row) for row in rows])
     elif rows:
-        write_table(
-            ("ID", "NAME", "ROLES", "BOUND TO", "EXPIRES", "STATE"),
-            [_as_cells(row) for row in rows],
-            {"BOUND TO": Crop(10), "NAME": Crop(8)},
-        )
+        _write(rows)
     else:
         say("no keys" if all_ else "no live keys; --all shows those that have ended")
     return 0
+
+
+def _write(rows: Sequence[KeyRow]) -> None:
+    table = _table(rows, narrow=False)
+    width = terminal_width()
+    if width is not None and table_width(table) > width:
+        table = _table(rows, narrow=True)
+    write_table(table[0], table[1:], _CROPS, _DROPS)
+
+
+def _table(rows: Sequence[KeyRow], narrow: bool) -> list[tuple[str, ...]]:
+    return [
+        ("ID", "NAME", "ROLES", "BOUND TO", "EXPIRES", "STATE"),
+        *(_as_cells(row, narrow) for row in rows),
+    ]
 
 
 def _as_json(row: KeyRow) -> dict[str, object]:
@@ -57,7 +80,11 @@ def _as_json(row: KeyRow) -> dict[str, object]:
     }
 
 
-def _as_cells(row: KeyRow) -> tuple[str, ...]:
+def _day(row: KeyRow) -> str:
+    return short_time(row.expires_at)[:10]
+
+
+def _as_cells(row: KeyRow, narrow: bool) -> tuple[str, ...]:
     bound = [row.source] if row.source else []
     bound += [*row.event_types, *row.capabilities]
     state = "revoked" if row.revoked_at else "live" if row.is_live else "expired"
@@ -66,6 +93,6 @@ def _as_cells(row: KeyRow) -> tuple[str, ...]:
         row.name,
         ",".join(row.roles),
         " ".join(bound),
-        short_time(row.expires_at),
+        _day(row) if narrow else short_time(row.expires_at),
         state,
     )

@@ -34,6 +34,7 @@ _CROPS = {
     "PATH": Crop(16, keep="end"),
 }
 _DROPS = ("WORKER",)
+_LEASE_LOST = 10014
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -59,12 +60,16 @@ def run(arguments: Sequence[str]) -> int:
         elif rows:
             _write(rows)
         else:
-            say(f"no action of instance {options.id} has been claimed yet")
+            say(f"no action of instance {options.id} {_never(instance.status in ENDED)}")
         if len(rows) == options.limit:
             say(f"note: these are {options.limit}; --limit shows more")
         return instance.status not in ENDED
 
     return show(draw, seconds)
+
+
+def _never(has_ended: bool) -> str:
+    return "was ever claimed" if has_ended else "has been claimed yet"
 
 
 def _moment(row: Attempt) -> tuple[float, int, int]:
@@ -88,12 +93,12 @@ def _table(rows: Sequence[Attempt], narrow: bool) -> list[list[str]]:
         "PATH": [row.path for row in rows],
         "TRY": [str(row.attempt) for row in rows],
         "WORKER": [row.worker_id or "" for row in rows],
-        "STATUS": [row.status for row in rows],
+        "STATUS": ["LOST" if _is_lost(row) else row.status for row in rows],
         "CODE": ["" if (code := _code(row)) is None else str(code) for row in rows],
         "TOOK": ["" if (ms := _took_ms(row)) is None else span(ms / 1000) for row in rows],
     }
     if any(row.message for row in rows):
-        columns["MESSAGE"] = [row.message or "" for row in rows]
+        columns["MESSAGE"] = [_message(row) for row in rows]
     return [list(columns), *(list(row) for row in zip(*columns.values(), strict=True))]
 
 
@@ -107,6 +112,19 @@ def _starts(rows: Sequence[Attempt], narrow: bool) -> list[str]:
 
 def _code(row: Attempt) -> int | None:
     return row.engine_error_code if row.result_code is None else row.result_code
+
+
+def _is_lost(row: Attempt) -> bool:
+    """Whether the lease ran out and was taken back: the worker died, or could not be heard."""
+    return row.result_code is None and row.engine_error_code == _LEASE_LOST
+
+
+def _message(row: Attempt) -> str:
+    if not _is_lost(row):
+        return row.message or ""
+    took = _took_ms(row)
+    after = "" if took is None else f", after {span(took / 1000)}"
+    return f"lease lost, worker {row.worker_id}{after}"
 
 
 def _took_ms(row: Attempt) -> int | None:

@@ -17,6 +17,7 @@ from wfsql.cli.context import (
     parse_json,
     read_context,
     read_text,
+    shown,
 )
 from wfsql.cli.database import JsonOption
 from wfsql.cli.files import check_writable
@@ -267,14 +268,16 @@ def _scripts(spec: GraphSpec, file: str | None) -> Scripts | None:
 
     from local_runner.dry_run import read_scripts
 
-    scripts = read_scripts(parse_json(read_text(file), file))
+    scripts = read_scripts(parse_json(read_text(file), shown(file)))
     if isinstance(scripts, str):
-        raise wrong_use(f"{file}: {scripts}", 'such as {"reserve": {"code": 0, "output": {}}}')
+        raise wrong_use(
+            f"{shown(file)}: {scripts}", 'such as {"reserve": {"code": 0, "output": {}}}'
+        )
     keys = [node.key for node in spec.nodes if node.type == "ACTION"]
     for name in scripts.by_name:
         key = name.rpartition("/")[2]
         if key not in keys:
             close = get_close_matches(key, keys, n=1)
             hint = f"did you mean {close[0]}?" if close else "name the key of an action"
-            raise wrong_use(f"{file}: {spec.name} has no action {name}", hint)
+            raise wrong_use(f"{shown(file)}: {spec.name} has no action {name}", hint)
     return scripts

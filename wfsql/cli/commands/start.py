@@ -15,7 +15,7 @@ from wfsql.cli.context import ContextFileOption, ContextOption, read_context
 from wfsql.cli.database import JsonOption, UrlOption, good, open_client
 from wfsql.cli.inputs import right_form, unknown_keys
 from wfsql.cli.main import CommandError
-from wfsql.cli.output import say, write, write_json
+from wfsql.cli.output import did_you_mean, say, write, write_json
 from wfsql.cli.views import ENDED, instance_json, say_outcome
 
 _FIRST_LOOK_SECONDS = 0.02
@@ -23,6 +23,7 @@ _LAST_LOOK_SECONDS = 1.0
 _UNCLAIMED_SECONDS = 3.0
 _INPUT_MISFIT = 10015
 _KEY_TAKEN = 20010
+_UNKNOWN = 20002
 
 
 def command(
@@ -78,7 +79,9 @@ def command(
     if isinstance(answer, ApiError) and answer.code == _KEY_TAKEN:
         hint = "use another business key, or leave the context as it was"
         raise CommandError(f"{answer.message} ({answer.code})", hint)
-    made = good(answer, 'put it there with "wf deploy FILE"; names are exact')
+    if isinstance(answer, ApiError) and answer.code == _UNKNOWN:
+        raise _unknown(answer, workflow, good(client.workflow_names()))
+    made = good(answer)
     names = [row.name for row in good(client.inputs(workflow, version))]
     for line in unknown_keys(given, names):
         say(f"note: {line}")
@@ -93,6 +96,13 @@ def command(
     else:
         write(str(made.instance_id))
     return 0
+
+
+def _unknown(failure: ApiError, workflow: str, names: Sequence[str]) -> CommandError:
+    others = [name for name in names if name != workflow]
+    near = None if workflow in names else did_you_mean(workflow, others)
+    hint = near or 'put it there with "wf deploy FILE"; names are exact'
+    return CommandError(f"{failure.message} ({failure.code})", hint)
 
 
 def _misfit(

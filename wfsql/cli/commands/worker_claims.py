@@ -8,6 +8,8 @@ from local_runner.handlers import Handlers
 from wfsql.cli.main import CommandError
 from wfsql.cli.output import did_you_mean, say
 
+_SLIP = 0.85
+
 
 def choose_capabilities(
     actions: Mapping[str, str], found: Handlers, wanted: Sequence[str]
@@ -53,6 +55,8 @@ def _warn_of_unknown(chosen: list[str], known: set[str]) -> None:
 
 def _slips(found: Handlers, actions: Mapping[str, str]) -> str | None:
     """Returns a hint that sets handlers without an action against actions of a like name."""
-    pairs = ((name, did_you_mean(name, actions)) for name in found.names if name not in actions)
+    # Actions of one subject begin alike: only what differs in a letter or two is a slip.
+    free = [name for name in actions if name not in found.names]
+    pairs = ((name, did_you_mean(name, free, _SLIP)) for name in found.names if name not in actions)
     slips = [f'there is a handler for "{name}"; {near}' for name, near in pairs if near]
     return " ".join(slips) or None

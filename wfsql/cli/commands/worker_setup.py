@@ -20,12 +20,14 @@ from typing import NoReturn, TypeVar
 from urllib.parse import urlsplit
 
 from local_runner.handlers import Handlers
-from runtime_sql.connection import connect
+from runtime_sql.connection import RuntimeClient, connect
+from runtime_sql.failures import ApiError, DatabaseProblem
 from wfsql.cli.commands.worker_claims import choose_capabilities
 from wfsql.cli.commands.worker_watching import Watching, watched
 from wfsql.cli.database import good, need_url, open_client
 from wfsql.cli.handlers import load
 from wfsql.cli.main import EXIT_OUR_FAULT, CommandError, wrong_use
+from wfsql.cli.operating import MOST_ROWS, span
 from wfsql.cli.output import counted, say
 from wfsql.worker.database_source import DatabaseSource
 from wfsql.worker.enrolment import Credentials, Enrolment, new_token, read_secret
@@ -100,9 +102,10 @@ def _at_database(options: Options, found: Handlers) -> tuple[Worker, Watching, s
     log = options.log(name)
     folder = None if options.state is None else _open(options.state)
     token = new_token()
+    namesake = _heard_of(client, name)
     good(client.register_worker(name, token, chosen, options.concurrency))
     client.close()
-    source = DatabaseSource(lambda: connect(target), name, token, options.lease_seconds)
+    source = DatabaseSource(lambda: connect(target), name, token, options.lease_seconds, log.note)
     start = {
         "worker_id": name,
         "token": token,
@@ -122,7 +125,28 @@ def _at_database(options: Options, found: Handlers) -> tuple[Worker, Watching, s
         tick=source.tick,
     )
     watching.attach(worker, spool)
+    if namesake is not None:
+        log.note(namesake)
     return worker, watching, _claims(name, chosen)
+
+
+def _heard_of(client: RuntimeClient, name: str) -> str | None:
+    """Returns a warning when a worker of this name may still run.
+
+    It is no error: one that was killed and starts again was heard of, too. The rest of the runtime
+    takes two of a name for one, so an operator's drain and `max_per_worker` are about both.
+    """
+    known, now = client.list_workers(MOST_ROWS), client.now()
+    if isinstance(known, ApiError | DatabaseProblem) or isinstance(now, ApiError | DatabaseProblem):
+        return None  # the call that follows will say what is wrong
+    seen = next((w.last_seen_at for w in known if w.worker_id == name and w.is_present), None)
+    if seen is None:
+        return None
+    ago = span(max((now - seen).total_seconds(), 0.0))
+    return (
+        f"warning: a worker {name} was heard of {ago} ago; if it still runs, end one of the two,"
+        " or start this one with another --worker-id"
+    )
 
 
 def _name_of(state: Path | None) -> str:

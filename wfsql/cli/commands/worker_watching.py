@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from wfsql.cli.collector import check_collector
 from wfsql.cli.main import CommandError, wrong_use
 from wfsql.gateway.settings import parse_address
 from wfsql.worker.log import WorkerLog
@@ -45,6 +46,7 @@ def watched(
 
     Spans are asked for by an address, or by the environment that OpenTelemetry names.
     """
+    check_collector(otlp)
     end: Callable[[], object] = _nothing
     if otlp is not None or any(os.environ.get(name) for name in _ENDPOINTS):
         invoke, end = _with_spans(invoke, log, worker_id, otlp)

@@ -1,4 +1,7 @@
-"""`wf workers`: who works, on what, and how much more each could take."""
+"""`wf workers`: who works, on what, and how much more each could take.
+
+A worker that has ended stays registered. It is listed only with `--all`, or while it holds tasks.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,16 @@ from typing import Any
 
 from runtime_sql.operator_rows import WorkerRow
 from wfsql.cli.database import good, open_client
-from wfsql.cli.operating import add_limit, operator_parser, timestamp, watch_seconds
+from wfsql.cli.operating import (
+    MOST_ROWS,
+    add_limit,
+    operator_parser,
+    timestamp,
+    watch_seconds,
+)
 from wfsql.cli.output import (
     Crop,
+    counted,
     say,
     short_time,
     table_width,
@@ -24,32 +34,43 @@ _DROPS = ("BUILD",)
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Lists the registered workers by name."""
+    """Lists the workers by name: those that were heard of, or all."""
     parser = operator_parser(
         "workers",
         "",
         "List the workers: their state, when they were last heard of, how many tasks\n"
         "they have in hand and may have, and what they can do. SILENT are those that\n"
-        "were not heard of for five minutes.",
+        "were not heard of for five minutes: they are listed while they have tasks in\n"
+        "hand, the others only with --all.",
         "wf workers --watch",
         watch=True,
     )
+    parser.add_argument("--all", action="store_true", help="List also those that are gone.")
     add_limit(parser, 1000, "workers")
     options = parser.parse_args(arguments)
     seconds = watch_seconds(options)
     client = open_client(options.url)
 
     def draw() -> bool:
-        rows = good(client.list_workers(options.limit))
+        known = good(client.list_workers(MOST_ROWS))
+        rows = [row for row in known if options.all or row.is_present or row.lease_count]
         if options.json:
-            write_json([_json(row) for row in rows])
+            write_json([_json(row) for row in rows[: options.limit]])
         elif rows:
-            _write(rows)
+            _write(rows[: options.limit])
         else:
-            say("no worker is registered; start one with: wf worker --handlers MODULE")
+            say(f"{_nobody(bool(known))}; start one with: wf worker --handlers MODULE")
+        if gone := len(known) - len(rows):
+            say(f"note: {counted(gone, 'worker')} not heard of for five minutes; --all shows more")
+        if len(rows) > options.limit:
+            say(f"note: these are {options.limit} of {len(rows)}; --limit shows more")
         return True
 
     return show(draw, seconds)
+
+
+def _nobody(is_anybody_known: bool) -> str:
+    return "no worker is there" if is_anybody_known else "no worker is registered"
 
 
 def _write(rows: Sequence[WorkerRow]) -> None:

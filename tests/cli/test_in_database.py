@@ -393,6 +393,13 @@ def test_a_worker_whose_handler_is_misspelt_names_both_sides(wf: Wf, deployed: P
     )
 
 
+def test_a_handler_for_another_action_is_no_misspelt_one(wf: Wf, deployed: Path) -> None:
+    (deployed / "other.py").write_text(
+        "from wfsql import action\n@action('greet.bye')\ndef y(name):\n    return {}\n"
+    )
+    assert "did you mean" not in wf("worker", "--handlers", "other.py").err
+
+
 def test_a_worker_for_a_capability_nobody_asks_for_warns(deployed: Path, work: Any) -> None:
     done = work(*HANDLERS, "--capability", "gret")
     assert done.returncode == 0

@@ -154,7 +154,7 @@ def test_start_of_an_unknown_workflow(wf: Wf, deployed: Path) -> None:
     assert done.code == 1
     assert "greting" in done.err
     assert "(20002)" in done.err
-    assert done.err.endswith('hint: put it there with "wf deploy FILE"; names are exact\n')
+    assert done.err.endswith('hint: did you mean "greeting"?\n')
 
 
 def test_start_without_a_needed_input_starts_nothing(wf: Wf, deployed: Path) -> None:

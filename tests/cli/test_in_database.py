@@ -154,7 +154,7 @@ def test_start_of_an_unknown_workflow(wf: Wf, deployed: Path) -> None:
     assert done.code == 1
     assert "greting" in done.err
     assert "(20002)" in done.err
-    assert done.err.endswith('hint: put it there with "wf deploy FILE"; names are exact\n')
+    assert done.err.endswith('hint: did you mean "greeting"?\n')
 
 
 def test_start_without_a_needed_input_starts_nothing(wf: Wf, deployed: Path) -> None:
@@ -391,6 +391,13 @@ def test_a_worker_whose_handler_is_misspelt_names_both_sides(wf: Wf, deployed: P
         "error: none of the handlers (greet.helo) is for an action in the database (greet.hello)\n"
         'hint: there is a handler for "greet.helo"; did you mean "greet.hello"?\n'
     )
+
+
+def test_a_handler_for_another_action_is_no_misspelt_one(wf: Wf, deployed: Path) -> None:
+    (deployed / "other.py").write_text(
+        "from wfsql import action\n@action('greet.bye')\ndef y(name):\n    return {}\n"
+    )
+    assert "did you mean" not in wf("worker", "--handlers", "other.py").err
 
 
 def test_a_worker_for_a_capability_nobody_asks_for_warns(deployed: Path, work: Any) -> None:

@@ -25,6 +25,10 @@ def test_a_port_alone_is_no_address(wf: Wf) -> None:
     )
 
 
+def test_a_port_alone_is_no_address_for_wf_dev_either(wf: Wf) -> None:
+    refused(wf("dev", "--listen", "8471"), '"8471" is no address to listen on', "127.0.0.1:8470")
+
+
 @pytest.mark.parametrize("name", ["a b", "http://flows.example", "flows.example:8443", ""])
 def test_a_host_that_no_request_can_name(wf: Wf, name: str) -> None:
     refused(

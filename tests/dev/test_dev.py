@@ -147,6 +147,11 @@ def test_a_folder_is_followed_and_nothing_is_left_behind(place: Path, project: P
     # The worker before may still have taken a task that came while it was told to end.
     while "Goodbye Ada!" not in dev.wf(*greet):
         assert time.monotonic() < give_up_at
+
+    # A new action for which there is no handler would wait, and nobody would say why.
+    (project / "greeting.actions.yaml").write_text(CATALOG + "  - name: part.farewell\n")
+    (project / "parting.wf").write_text("workflow parting { action a = part.farewell() }\n")
+    dev.until("no handler for part.farewell: instances that come there wait")
     assert dev.end() == 0
     assert "fault" not in dev.text()
     assert _of(place) == []

@@ -524,7 +524,7 @@ def test_a_request_id_of_another_form_is_replaced(gateway: Running, given: Any) 
 
 
 def test_nothing_secret_is_logged(gateway: Running) -> None:
-    gateway.start(context={"amount": 4711})
+    gateway.start(context={"amount": 471147114711})
     task = gateway.claim()
     gateway.call(task, "submit", result_code=0, output={"card": "secret-output"})
     gateway.client.get("/v1/instances?workflow=secret-query", headers=gateway.as_key("reader"))
@@ -539,7 +539,7 @@ def test_nothing_secret_is_logged(gateway: Running) -> None:
     for secret in (*gateway.keys.values(), *gateway.tokens.values()):
         assert secret not in log
         assert secret.rpartition("_")[2] not in log
-    for secret in ("S" * 43, "secret-output", "secret-query", "4711"):
+    for secret in ("S" * 43, "secret-output", "secret-query", "471147114711"):
         assert secret not in log
 
 

@@ -165,7 +165,26 @@ def test_a_refusal_brings_its_code(
     played: Played, source: GatewaySource, status: int, code: Any, expected: int
 ) -> None:
     played.answer = lambda _asked: problem(status, code, "no")
-    assert source.submit([finished(1)]) == Trouble("no", code=expected)
+    answer = source.submit([finished(1)])
+    assert isinstance(answer, Trouble)
+    assert (answer.message, answer.code, answer.passing) == ("no", expected, False)
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "hint"),
+    [
+        (401, 20001, "check the key (--enroll-key-file or WF_API_KEY) or the worker's token"),
+        (403, 20008, "make a key for these capabilities: wf key create"),
+        (403, "role", "make a key for these capabilities: wf key create"),
+    ],
+)
+def test_a_refused_key_or_token_has_a_hint(
+    played: Played, source: GatewaySource, status: int, code: Any, hint: str
+) -> None:
+    played.answer = lambda _asked: problem(status, code, "no")
+    answer = source.submit([finished(1)])
+    assert isinstance(answer, Trouble)
+    assert (answer.hint or "").startswith(hint)
 
 
 @pytest.mark.parametrize(
@@ -257,7 +276,9 @@ def test_a_refused_token_is_renewed_once_and_the_call_repeated(played: Played) -
 def test_without_another_token_the_refusal_stands(played: Played) -> None:
     source = GatewaySource(GatewayAddress(played.url), "w1", "old", 60, lambda: "old")
     played.answer = only("new")
-    assert source.request(1, 0) == Trouble("not valid", code=20001)
+    answer = source.request(1, 0)
+    assert isinstance(answer, Trouble)
+    assert (answer.message, answer.code) == ("not valid", 20001)
     source.close()
     assert len(played.asked) == 1
 

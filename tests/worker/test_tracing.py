@@ -73,7 +73,9 @@ def test_an_attempt_is_a_span_below_its_node(
 def test_a_negative_code_is_an_error_without_the_message(
     provider: TracerProvider, memory: InMemorySpanExporter
 ) -> None:
-    invoke = traced(lambda _task, _cancelled: Outcome(-3, None, "the customer's card was declined"), provider)
+    invoke = traced(
+        lambda _task, _cancelled: Outcome(-3, None, "the customer's card was declined"), provider
+    )
     call(invoke, replace(task(7), trace_parent=NODE))
     span = only(memory)
     assert span.status.status_code is StatusCode.ERROR

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from wfsql.cli.main import CommandError, wrong_use
+from wfsql.gateway.settings import parse_address
 
 
 def command(
@@ -59,6 +60,8 @@ def command(
     root = Path(folder)
     if not root.is_dir():
         raise wrong_use(f"{folder}: is not a folder", "name the folder of the workflows")
+    if parse_address(listen) is None:
+        raise wrong_use(f'"{listen}" is no address to listen on', "write it as 127.0.0.1:8470")
     root = root.resolve()
     settings = DevSettings(
         folder=root,

@@ -188,7 +188,7 @@ class _Check:
                     message = f'workflow "{name.text}" differs from "{other}" only in case'
                 code = codes.DUPLICATE_WORKFLOW
                 self._found.append(finding(source, code, name.span, message, "rename one", first))
-            if imports is not None:
+            if imports is not None and model.workflow.types:
                 imported = {name: items[0].span for name, items in imports.origins.items()}
                 for alias in model.workflow.types:
                     if alias.name.text in imported:

@@ -112,10 +112,13 @@ class _Builder:
         known: dict[str, KnownAlias],
     ) -> None:
         self._model = model
-        self._aliases = dict(file_types)
-        # A workflow's own alias hides one of the file; of two equal names the first counts.
-        self._aliases.update((a.name.text, a.type) for a in reversed(model.workflow.types))
-        model.type_names = frozenset(self._aliases)
+        self._aliases: Mapping[str, TypeExpr] = file_types
+        # A copy for each of very many workflows beside very many types would take seconds.
+        if model.workflow.types:
+            # A workflow's own alias hides one of the file; of two equal names the first counts.
+            own = {a.name.text: a.type for a in reversed(model.workflow.types)}
+            self._aliases = {**file_types, **own}
+        model.type_names = self._aliases
         is_checked = bool(known)
         self._types = TypeResolver(self._aliases, self._misfit, known)
         if not is_checked:

@@ -10,8 +10,10 @@ from collections import ChainMap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
-from compiler.type_model import KnownAlias, OwnKnown, Report, TypeResolver
+from compiler.type_model import BUILTIN, KnownAlias, OwnKnown, Report, TypeResolver
 from dsl.nodes import ListType, NamedType, NullableType, ObjectType, TypeAlias, TypeExpr
+
+_MANY = 600  # aliases of a file
 
 
 class FileAliases:
@@ -22,6 +24,7 @@ class FileAliases:
         self._imported = imported
         self._known: dict[str, KnownAlias] = {}
         self._unchecked = dict.fromkeys(name for name in aliases if name not in imported)
+        self._names = tuple[str, ...]()
         self._users: dict[str, list[str]] = {}
         self._places: dict[str, int] = {}
 
@@ -31,6 +34,15 @@ class FileAliases:
             return self.aliases
         mine = {alias.name.text: alias.type for alias in reversed(own)}
         return ChainMap(mine, cast("dict[str, TypeExpr]", self.aliases))
+
+    def names(self, own: Sequence[TypeAlias]) -> tuple[str, ...]:
+        """Returns what a workflow may call a type, for hints. Beside very many of the file its own
+        are left out, so that all workflows share one tuple: each other one is indexed anew."""
+        if own and len(self.aliases) <= _MANY:
+            return (*BUILTIN, *sorted(self.seen_by(own)))
+        if not self._names:
+            self._names = (*BUILTIN, *sorted(self.aliases))
+        return self._names
 
     def resolver(self, own: Sequence[TypeAlias], report: Report) -> TypeResolver:
         """Returns the resolver of a workflow. What is wrong with an alias of the file is reported

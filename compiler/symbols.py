@@ -99,7 +99,7 @@ class _Pending:
 class _Builder:
     def __init__(self, model: Model, file_aliases: FileAliases) -> None:
         self._model = model
-        model.type_names = file_aliases.seen_by(model.workflow.types)
+        model.file_aliases = file_aliases
         self._types = file_aliases.resolver(model.workflow.types, self._misfit)
         self._counts: dict[tuple[int, str], int] = {}
         self._keyed_above: dict[int, Node] = {}

@@ -23,7 +23,7 @@ from dsl.source import SourceFile, Span
 
 PROJECT_MARKS = ("wf.toml", "pyproject.toml", ".git")
 SUFFIX = ".wf"
-MAX_FILES = 1_000
+MAX_FILES = 1_000  # that one file imports, those that its imports import among them
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +79,7 @@ class _Resolver:
         self._main = _Unit(folder / path.name, source, file, list(file.imports))
         self._done: dict[Path, _Unit] = {}
         self._bad: dict[Path, bool] = {}
+        self._read_count = 0
 
     def run(self) -> Imports:
         open_ = [self._main]
@@ -140,7 +141,12 @@ class _Resolver:
     def _read(self, unit: _Unit, item: Import, target: Path) -> _Unit | None:
         from dsl.parser import parse_file
 
-        if target in self._bad or len(self._done) >= MAX_FILES:
+        if target in self._bad:
+            return None
+        if self._read_count >= MAX_FILES:
+            message = f'"{item.path}" is not read: a file imports at most {MAX_FILES} files'
+            hint = "put the types of several files in one"
+            self._report(codes.BAD_IMPORT, unit, item.span, message, hint)
             return None
         shown = str(Path(unit.source.name).parent / item.path)
         parsed = parse_file(target, shown)
@@ -154,6 +160,7 @@ class _Resolver:
         if parsed.file is None:
             self._bad[target] = True
             return None
+        self._read_count += 1
         return _Unit(target, parsed.source, parsed.file, list(parsed.file.imports))
 
     # --- from files to names ---

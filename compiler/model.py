@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from compiler.attributes import find, literal_integer
 from compiler.catalog import CatalogAction
 from compiler.expressions import post_order
+from compiler.file_aliases import FileAliases
 from compiler.type_model import Type
 from dsl.nodes import (
     BareKey,
@@ -216,7 +217,7 @@ class Model:
     type_misfits: list[TypeMisfit] = field(default_factory=list)
     stray_collects: list[Binding] = field(default_factory=list)
     too_deep: list[Span] = field(default_factory=list)
-    type_names: frozenset[str] = frozenset()
+    file_aliases: FileAliases = field(default_factory=lambda: FileAliases({}))
     used_types: frozenset[str] = frozenset()
     known: dict[int, dict[int, Type]] = field(default_factory=dict)
     """By `id` of a site's expression: the types of its parts, once loop variables have theirs."""

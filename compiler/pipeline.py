@@ -17,12 +17,12 @@ from compiler.catalog import CatalogResult, discover_catalogs, load_catalog
 from compiler.checks import CHECKS
 from compiler.checks.finding import finding
 from compiler.checks.support import not_yet
+from compiler.file_aliases import FileAliases
 from compiler.infer import type_loop_variables, type_set_variables
 from compiler.model import Model
 from compiler.silence import silence
 from compiler.supported import NOT_YET
 from compiler.symbols import build_model
-from compiler.type_model import KnownAlias
 from dsl.diagnostics import Diagnostic, InternalError, has_errors
 from dsl.nodes import File, Name, TypeExpr, Workflow
 from dsl.quick_class import dataclass
@@ -119,10 +119,8 @@ class _Check:
             return CheckResult(source, (), _sorted(self._found))
         imports = self._imports(source, file)
         types = self._file_types(source, file, imports)
-        known: dict[str, KnownAlias] = {}
-        models = [
-            self._model(workflow, source, types, imports, known) for workflow in file.workflows
-        ]
+        aliases = FileAliases(types, () if imports is None else imports.types)
+        models = [self._model(workflow, source, aliases) for workflow in file.workflows]
         for model in models:
             self._found.extend(found for check in CHECKS for found in check(model))
         self._check_names(source, models, imports)
@@ -156,16 +154,8 @@ class _Check:
             types.setdefault(alias.name.text, alias.type)
         return types
 
-    def _model(
-        self,
-        workflow: Workflow,
-        source: SourceFile,
-        types: dict[str, TypeExpr],
-        imports: Imports | None,
-        known: dict[str, KnownAlias],
-    ) -> Model:
-        imported = () if imports is None else imports.types
-        model = build_model(workflow, source, types, self._catalog.actions, imported, known)
+    def _model(self, workflow: Workflow, source: SourceFile, aliases: FileAliases) -> Model:
+        model = build_model(workflow, source, aliases, self._catalog.actions)
         model.catalog = self._state
         type_loop_variables(model)
         type_set_variables(model)
@@ -188,7 +178,7 @@ class _Check:
                     message = f'workflow "{name.text}" differs from "{other}" only in case'
                 code = codes.DUPLICATE_WORKFLOW
                 self._found.append(finding(source, code, name.span, message, "rename one", first))
-            if imports is not None:
+            if imports is not None and model.workflow.types:
                 imported = {name: items[0].span for name, items in imports.origins.items()}
                 for alias in model.workflow.types:
                     if alias.name.text in imported:

@@ -9,6 +9,7 @@ running a task again, ends what was known of it. Undoing goes by a log, as in `f
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Hashable, Iterable, Sequence
 
 from compiler.expressions import (
@@ -57,6 +58,7 @@ class Settled:
         self._held: set[Place] = set()
         self._log: list[tuple[Place, bool]] = []
         self._by_root: dict[Hashable, set[Place]] = {}
+        self._writes: list[tuple[int, Variable]] | None = None
         self._last_inside: tuple[Site | None, _Inside] = (None, _Inside(False))
 
     # --- what is shown
@@ -82,16 +84,29 @@ class Settled:
 
     def forget_inside(self, node: Node) -> None:
         """What a node below may change: it may have run, any number of times."""
-        if not self._held:
-            return
-        for root in list(self._by_root):
-            if isinstance(root, Variable):
-                changes = root.is_written_in(node)
-            else:
-                task = self._model.by_key.get(str(root))
-                changes = task is not None and node.holds(task)
-            if changes:
-                self.forget([root])
+        if self._held:
+            self.forget(self._changed_in(node))
+
+    def _changed_in(self, node: Node) -> list[Hashable]:
+        """The roots that a node or one below it changes, looked for among the fewer: what stands
+        there, or what is known of."""
+        if self._writes is None:
+            written = self._model.all_variables()
+            pairs = ((write.node.index, v) for v in written for write in v.writes)
+            self._writes = sorted(pairs, key=_index_of)
+        first = bisect_left(self._writes, node.index, key=_index_of)
+        last = bisect_right(self._writes, node.last, key=_index_of)
+        if last - first + node.last - node.index < len(self._by_root):
+            below = self._model.nodes[node.index : node.last + 1]
+            keys = [n.key for n in below if self._model.by_key.get(n.key) is n]
+            return [*dict.fromkeys(v for _index, v in self._writes[first:last]), *keys]
+        return [root for root in self._by_root if self._is_changed_in(root, node)]
+
+    def _is_changed_in(self, root: Hashable, node: Node) -> bool:
+        if isinstance(root, Variable):
+            return root.is_written_in(node)
+        task = self._model.by_key.get(str(root))
+        return task is not None and node.holds(task)
 
     # --- ways that part and meet
 
@@ -274,6 +289,10 @@ class Settled:
         for place in places:
             if place in self._held:
                 self._put(place, False)
+
+
+def _index_of(pair: tuple[int, Variable]) -> int:
+    return pair[0]
 
 
 def _roots(place: Place) -> Iterable[Hashable]:

@@ -9,11 +9,12 @@ checks. No walk recurses.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import assert_never
 
 from compiler.bindings import bind_targets, resolve_references
 from compiler.catalog import CatalogAction
+from compiler.file_aliases import FileAliases
 from compiler.model import (
     MAX_NESTING,
     Clash,
@@ -27,7 +28,7 @@ from compiler.model import (
     Variable,
     is_parallel_foreach,
 )
-from compiler.type_model import ANY, KnownAlias, TypeResolver
+from compiler.type_model import ANY
 from dsl.nodes import (
     Action,
     BareKey,
@@ -45,7 +46,6 @@ from dsl.nodes import (
     Sleep,
     Statement,
     Switch,
-    TypeExpr,
     VarDecl,
     WaitEvent,
     While,
@@ -58,19 +58,12 @@ from dsl.source import SourceFile, Span
 def build_model(
     workflow: Workflow,
     source: SourceFile,
-    file_types: Mapping[str, TypeExpr],
+    file_aliases: FileAliases,
     actions: Mapping[str, CatalogAction],
-    imported: Collection[str] = (),
-    known: dict[str, KnownAlias] | None = None,
 ) -> Model:
-    """Builds the model of one workflow; `file_types` are the aliases of the whole file.
-
-    The `imported` ones among them have been checked in their own files. `known` is handed from one
-    workflow of a file to the next, and keeps what those without aliases of their own have resolved.
-    """
+    """Builds the model of one workflow; `file_aliases` is handed from one of a file to the next."""
     model = Model(workflow, source, actions)
-    shared = {} if known is None or workflow.types else known
-    _Builder(model, file_types, imported, shared).build()
+    _Builder(model, file_aliases).build()
     bind_targets(model)
     resolve_references(model)
     return model
@@ -104,22 +97,10 @@ class _Pending:
 
 
 class _Builder:
-    def __init__(
-        self,
-        model: Model,
-        file_types: Mapping[str, TypeExpr],
-        imported: Collection[str],
-        known: dict[str, KnownAlias],
-    ) -> None:
+    def __init__(self, model: Model, file_aliases: FileAliases) -> None:
         self._model = model
-        self._aliases = dict(file_types)
-        # A workflow's own alias hides one of the file; of two equal names the first counts.
-        self._aliases.update((a.name.text, a.type) for a in reversed(model.workflow.types))
-        model.type_names = frozenset(self._aliases)
-        is_checked = bool(known)
-        self._types = TypeResolver(self._aliases, self._misfit, known)
-        if not is_checked:
-            self._types.check_aliases(but=imported)
+        model.file_aliases = file_aliases
+        self._types = file_aliases.resolver(model.workflow.types, self._misfit)
         self._counts: dict[tuple[int, str], int] = {}
         self._keyed_above: dict[int, Node] = {}
         self._pending: list[_Pending] = []

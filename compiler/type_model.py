@@ -7,7 +7,7 @@ tools. A schema from a catalog comes in through `from_schema`; what the model ca
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Literal, assert_never
 
 from dsl.nodes import EnumType, ListType, NamedType, NullableType, ObjectType, TypeExpr
@@ -107,6 +107,21 @@ class KnownAlias:
     height: int
 
 
+class OwnKnown:
+    """What is known to one workflow alone of the `changed` names, and to all of the others."""
+
+    def __init__(self, shared: dict[str, KnownAlias], changed: Collection[str]) -> None:
+        self._shared = shared
+        self._changed = changed
+        self._own: dict[str, KnownAlias] = {}
+
+    def get(self, name: str) -> KnownAlias | None:
+        return (self._own if name in self._changed else self._shared).get(name)
+
+    def __setitem__(self, name: str, known: KnownAlias) -> None:
+        (self._own if name in self._changed else self._shared)[name] = known
+
+
 class TypeResolver:
     """Resolves type expressions against the aliases in sight; misfits go to `report`.
 
@@ -118,14 +133,14 @@ class TypeResolver:
         self,
         aliases: Mapping[str, TypeExpr],
         report: Report,
-        known: dict[str, KnownAlias] | None = None,
+        known: dict[str, KnownAlias] | OwnKnown | None = None,
     ) -> None:
         """`known` keeps what was resolved for another resolver of the same aliases."""
         self._aliases = aliases
         self._report = report
         self._open: list[str] = []
         self._circular: set[str] = set()
-        self._known = {} if known is None else known
+        self._known: dict[str, KnownAlias] | OwnKnown = {} if known is None else known
         self._rows = 0
         self._deepest = 0
         self._too_deep = 0
@@ -136,12 +151,11 @@ class TypeResolver:
         self._rows = 0
         return self._resolve(expr, 0)
 
-    def check_aliases(self, but: Collection[str] = ()) -> None:
-        """Resolves every alias for its misfits: one that nobody uses may be wrong, too."""
-        for name, expr in self._aliases.items():
-            if name not in but:
-                self._rows = 0
-                self._named(name, expr.span, 0)
+    def check_aliases(self, names: Iterable[str]) -> None:
+        """Resolves aliases for their misfits: one that nobody uses may be wrong, too."""
+        for name in names:
+            self._rows = 0
+            self._named(name, self._aliases[name].span, 0)
 
     def _resolve(self, expr: TypeExpr, depth: int) -> Type:
         # The depth is bounded here, so this recursion is, too.

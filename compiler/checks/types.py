@@ -32,7 +32,9 @@ from dsl.nodes import (
 
 
 def check_type_names(model: Model) -> Iterator[Diagnostic]:
-    names = type_names(model.type_names) if model.type_misfits else ()
+    if not model.type_misfits:
+        return
+    names = model.file_aliases.names(model.workflow.types)
     for misfit in model.type_misfits:
         code, message, hint = type_problem(misfit.kind, misfit.name, names)
         yield finding(model, code, misfit.span, message, hint)

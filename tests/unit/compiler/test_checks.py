@@ -8,6 +8,7 @@ import pytest
 
 from compiler.checks import CHECKS
 from compiler.checks.structure import check_nesting
+from compiler.file_aliases import FileAliases
 from compiler.supported import NOT_YET
 from compiler.symbols import build_model
 from dsl.diagnostics import Diagnostic
@@ -596,7 +597,7 @@ def nested_ifs(count: int) -> Workflow:
 
 @pytest.mark.parametrize(("count", "places"), [(512, []), (513, [513]), (600, [513])])
 def test_nesting_past_512_levels_gives_one_error(count: int, places: list[int]) -> None:
-    model = build_model(nested_ifs(count), SourceFile("w.wf", " " * 700), {}, {})
+    model = build_model(nested_ifs(count), SourceFile("w.wf", " " * 700), FileAliases({}), {})
     assert [found.span.start for found in check_nesting(model)] == places
 
 

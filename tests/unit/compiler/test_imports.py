@@ -143,6 +143,28 @@ def test_path_that_cannot_be_imported(project: Project, path: str, message: str)
     assert found == [("main.wf", 1, "WF127", message)]
 
 
+@pytest.mark.parametrize("chained", [False, True])
+def test_import_past_the_limit_is_an_error(
+    project: Project, monkeypatch: pytest.MonkeyPatch, chained: bool
+) -> None:
+    monkeypatch.setattr("compiler.imports.MAX_FILES", 2)
+    head = ['import "a.wf"\n', 'import "b.wf"\n', 'import "c.wf"\n']
+    main, a, b = (head[0], head[1], head[2]) if chained else ("".join(head), "", "")
+    path = project(main=main, a=f"{a}type A = int", b=f"{b}type B = int", c="type C = int")
+    where = ("b.wf", 1) if chained else ("main.wf", 3)
+    message = '"c.wf" is not read: a file imports at most 2 files'
+    assert places(check_file(path)) == [(*where, "WF127", message)]
+
+
+def test_as_many_imports_as_the_limit_are_read(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("compiler.imports.MAX_FILES", 2)
+    again = 'import "a.wf"\nimport "b.wf"\ntype M = { a : A, b : B }'
+    path = project(main=again, a='import "b.wf"\ntype A = B', b="type B = int")
+    assert places(check_file(path)) == []
+
+
 def test_link_does_not_lead_out_of_the_project(project: Project) -> None:
     main = project(main='import "link.wf"\ntype A = string' + USE)
     outside = main.parents[2] / "outside.wf"

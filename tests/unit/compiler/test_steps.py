@@ -57,6 +57,20 @@ SHAPES: dict[str, Callable[[int], str]] = {
         "".join(f"type T{k} = {{ a : int }}\n" for k in range(n))
         + "".join(f"workflow w{k} {{ }}\n" for k in range(n))
     ),
+    "workflows with types of their own": lambda n: (
+        "".join(f"type T{k} = {{ a : int }}\n" for k in range(n))
+        + "".join(f"workflow w{k} {{ type A = T{k} }}\n" for k in range(n))
+    ),
+    "unknown types of workflows' own": lambda n: (
+        "".join(f"type T{k} = {{ a : int }}\n" for k in range(6 * n))
+        + "".join(f"workflow w{k} {{ type A{k} = U{k}_x }}\n" for k in range(n))
+    ),
+    "loops over much that is known": lambda n: (
+        f"{_W}input {{ {', '.join(f'o{k} : int?' for k in range(n))} }}\n"
+        + "".join(f'if var.o{k} == null {{ fail -1 "x" }}\n' for k in range(n))
+        + "while var.o1 < 3 max 5 { set z = 1 }\n" * n
+        + "}\n"
+    ),
     "references to a wide type": lambda n: (
         f"{_W}input {{ x : {wide(n)} }}\nvar l : any = [{'var.x, ' * n}1]\n}}\n"
     ),

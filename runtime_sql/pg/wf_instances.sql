@@ -103,6 +103,8 @@ set enable_bitmapscan = off as $$
 declare
     v_now    timestamptz;
     v_status text;
+    v_root   bigint;
+    v_plain  wf.agenda_step[];
 begin
     select i.status into v_status
       from wf.workflow_instance i
@@ -120,10 +122,21 @@ begin
     end if;
     if v_status = 'CREATED' then
         v_now := wf.wf_now();
-        perform wf.wf_engine_run(
-            array[wf.wf_agenda_entry(1, wf.wf_open_instance(p_workflow_instance_id, v_now),
-                                     p_workflow_instance_id, 'A')],
-            array[p_workflow_instance_id], v_now);
+        v_root := wf.wf_open_instance(p_workflow_instance_id, v_now);
+        v_plain := array(
+            select row(1, 0, 'START', v_root, p_workflow_instance_id, n.node_id, 0, null, null, null,
+                       null, null)::wf.agenda_step
+              from wf.workflow_instance i
+              join wf.workflow_version v on v.workflow_version_id = i.workflow_version_id
+              join wf.workflow_node r on r.node_id = v.root_node_id and r.node_type = 'SEQUENCE'
+              join wf.workflow_node n on n.node_id = r.first_child_id
+              join wf.workflow_action k on k.action_id = n.action_id
+             where i.workflow_instance_id = p_workflow_instance_id and wf.wf_is_plain_action(n, k));
+        if cardinality(v_plain) = 0 or not wf.wf_start_plain_actions(v_plain, v_now) then
+            perform wf.wf_engine_run(
+                array[wf.wf_agenda_entry(1, v_root, p_workflow_instance_id, 'A')],
+                array[p_workflow_instance_id], v_now);
+        end if;
     end if;
     return query
     select i.status, (select count(*)::integer from wf.task t

@@ -243,6 +243,8 @@ declare
     v_again integer[];
     v_keys  bigint[];
     v_level wf.agenda_entry[];
+    v_others wf.agenda_entry[];
+    v_plain wf.agenda_step[];
     v_mark  bigint;
     v_sets  boolean;
 begin
@@ -260,6 +262,9 @@ begin
         delete from wf.task t
          using unnest(p_items) i
          where t.node_execution_id = i.node_execution_id
+           -- Says nothing, and makes the planner expect one item: else it may read all tasks and join
+           -- them with the items, as long as it knows of few.
+           and abs(i.position) = i.position
            -- Found by key, not by worker: that index holds all that this worker took since the last
            -- vacuum.
            and coalesce(t.worker_id, '') = p_worker_id
@@ -286,7 +291,7 @@ begin
                   e.parent_execution_id, e.scope_id,
                   case when g.result_code < 0 then 'F'
                        when n.success_may_close then 'J' else 'S' end as kind,
-                  g.affinity_key, n.has_output_bindings
+                  g.affinity_key, n.has_output_bindings, n.edge_kind, n.next_node_id
     )
     select coalesce(array_agg(row(x.position, x.node_execution_id, x.workflow_instance_id, x.kind,
                                   x.node_id, x.parent_execution_id, x.scope_id)
@@ -294,9 +299,15 @@ begin
            coalesce(array_agg(x.position), '{}'),
            coalesce(array_agg(x.node_execution_id) filter (
                where x.affinity_key is not null and x.kind <> 'F'), '{}'),
-           coalesce(bool_or(x.has_output_bindings), false)
-      into v_level, v_done, v_keys, v_sets
-      from ended x;
+           coalesce(bool_or(x.has_output_bindings), false),
+           array_agg(row(x.position, 0, 'START', x.parent_execution_id, x.workflow_instance_id,
+                         x.next_node_id, 0, null, null, null, null, null)::wf.agenda_step)
+               filter (where wf.wf_is_plain_action(n, k))
+      into v_level, v_done, v_keys, v_sets, v_plain
+      from ended x
+      left join wf.workflow_node n
+        on x.kind = 'S' and x.edge_kind = 'SEQUENCE' and n.node_id = x.next_node_id
+      left join wf.workflow_action k on k.action_id = n.action_id;
     if v_sets then
         v_level := wf.wf_complete_items(v_level);
     end if;
@@ -305,7 +316,20 @@ begin
         if cardinality(v_keys) > 0 then
             perform wf.wf_remember_workers(v_keys);
         end if;
-        perform wf.wf_engine_run(v_level, p_exclusive, v_now);
+        if v_plain is null then
+            perform wf.wf_engine_run(v_level, p_exclusive, v_now);
+        else
+            if v_sets or cardinality(v_plain) < cardinality(v_level) then
+                select s.plain, s.others into v_plain, v_others
+                  from wf.wf_split_plain(v_level, v_plain) s;
+            end if;
+            if not wf.wf_start_plain_actions(v_plain, v_now) then
+                v_others := v_level;
+            end if;
+            if v_others is not null then
+                perform wf.wf_engine_run(v_others, p_exclusive, v_now);
+            end if;
+        end if;
     end if;
     if cardinality(v_done) = cardinality(p_items) then
         return query

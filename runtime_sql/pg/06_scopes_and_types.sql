@@ -42,6 +42,9 @@ begin
         if v_misfit is not null then
             return v_misfit;
         end if;
+        -- Plain values have nothing inside.
+        exit when not exists (select 1 from unnest(v_values) u(value)
+                               where jsonb_typeof(u.value) in ('object', 'array'));
 
         select array_agg(b.place order by b.ordinal, b.index, b.type_id),
                array_agg(b.type_id order by b.ordinal, b.index, b.type_id),
@@ -206,16 +209,21 @@ begin
     end loop;
 
     if error_code is null then
-        v_parameters := wf.wf_parameters_for_variables(v_root.workflow_version_id, v_root.node_key,
-                                                       v_parameters);
-        error_message := coalesce(
-            wf.wf_check_values(v_root.workflow_version_id, v_places, v_type_ids, v_values),
-            wf.wf_declared_misfit(v_root.workflow_version_id, v_root.node_key, v_parameters));
+        error_message := wf.wf_check_values(v_root.workflow_version_id, v_places, v_type_ids,
+                                            v_values);
+        if error_message is null and v_parameters <> '{}' then
+            v_parameters := wf.wf_parameters_for_variables(v_root.workflow_version_id,
+                                                           v_root.node_key, v_parameters);
+            error_message := wf.wf_declared_misfit(v_root.workflow_version_id, v_root.node_key,
+                                                   v_parameters);
+        end if;
         if error_message is not null then
             error_code := 10015;
         else
-            insert into wf.scope_variable (scope_id, name, value_json)
-            select p_root_execution_id, p.key, p.value from jsonb_each(v_parameters) p;
+            if v_parameters <> '{}' then
+                insert into wf.scope_variable (scope_id, name, value_json)
+                select p_root_execution_id, p.key, p.value from jsonb_each(v_parameters) p;
+            end if;
             v_value := wf.wf_fill_scope(p_root_execution_id, v_root.workflow_version_id,
                                         v_root.node_key);
             error_code := v_value.error_code;

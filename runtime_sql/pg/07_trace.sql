@@ -19,6 +19,9 @@ returns table (node_execution_id bigint, path text, iteration_no integer)
 language plpgsql stable set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 begin
+    if cardinality(p_execution_ids) = 0 then
+        return;
+    end if;
     return query
     with recursive climb as (
         select u.id, u.id as next_id, null::text as path, '' as iteration, 0 as iteration_no

@@ -43,6 +43,122 @@ begin
 end
 $$;
 
+-- Plain ACTIONs: the shortest way from one ACTION of a SEQUENCE to the next. Most submits, and most
+-- starts, lead to one ACTION each whose inputs are values of variables and which has no rules of
+-- dispatch. To activate it can neither fail nor close or decide anything, so nothing is left for the
+-- loop to do, which would put the same rows there by two levels. T-SQL always goes by the loop.
+
+-- Whether an ACTION's activation is a row in wf.node_execution and one in wf.task, values permitting.
+-- Without a search_path of its own, so that it becomes part of the statement that calls it.
+create or replace function wf.wf_is_plain_action(
+    p_node wf.workflow_node, p_action wf.workflow_action
+) returns boolean
+language sql immutable as $$
+    select p_node.node_type = 'ACTION' and p_node.has_plain_inputs
+       and p_node.parent_type = 'SEQUENCE' and not p_node.opens_scope
+       and not p_node.has_scope_defaults
+       and p_node.attributes_json -> 'dispatch' is null
+       and not p_action.exclusive_worker
+       and num_nonnulls(p_action.max_per_worker, p_action.affinity_key_field,
+                        p_action.max_concurrent, p_action.rate_per_minute) = 0
+$$;
+
+-- Starts the plain ACTIONs of these START steps and queues their tasks; ids rise in the order of the
+-- steps. Answers false, and has written nothing, where a variable has no value, an input is large, or
+-- the work limit of a call is set and less (R25): the loop knows what to do then. The caller holds the
+-- gates.
+create or replace function wf.wf_start_plain_actions(
+    p_steps wf.agenda_step[], p_now timestamptz
+) returns boolean
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    v_are_started boolean;
+begin
+    if p_steps is null then
+        return true;
+    end if;
+    with built as materialized (
+        select nextval('wf.node_execution_id_seq') as new_id, q.*
+          from (select s.workflow_instance_id, s.node_execution_id as parent_execution_id,
+                       p.scope_id, p.join_parent_id, n.node_id, n.action_id, n.delay_ms,
+                       case when n.priority = 0 and i.priority = 0 then 0
+                            else wf.wf_add_priorities(n.priority, i.priority) end as priority,
+                       i.status = 'RUNNING' as is_running,
+                       coalesce(t.template_json || v.values_json, t.template_json, v.values_json,
+                                '{}') as input_json,
+                       coalesce(v.are_all_there, true)
+                           and coalesce(pg_column_size(v.values_json), 0) <= 800 as is_built
+                  from unnest(p_steps) s
+                  join wf.node_execution p on p.node_execution_id = s.node_execution_id
+                  join wf.workflow_node n on n.node_id = s.node_id
+                 cross join lateral (
+                    -- By key, whatever the planner thinks (wf_action_activate).
+                    select w.priority, w.status
+                      from wf.workflow_instance w
+                     where w.workflow_instance_id = s.workflow_instance_id
+                    offset 0) i
+                  left join wf.workflow_input_template t
+                    on t.workflow_version_id = n.workflow_version_id and t.node_key = n.node_key
+                 cross join lateral (
+                    select jsonb_object_agg(b.path[1], x.value_json) as values_json,
+                           bool_and(x.value_json is not null) as are_all_there
+                      from wf.workflow_input_binding b
+                      left join wf.scope o
+                        on o.scope_id = p.scope_id and o.owner_key = b.variable_owner
+                      left join wf.scope_variable x
+                        on x.scope_id = case when o.scope_id is null
+                                             then wf.wf_find_scope(p.scope_id, b.variable_owner)
+                                             else o.scope_id end
+                       and x.name = b.variable_name
+                     where b.node_id = n.node_id and n.has_input_bindings) v
+                 order by s.ordinal) q
+    ), fit as materialized (
+        select bool_and(b.is_built)
+                   and count(*) <= (select coalesce(min(s.value::bigint), 1000000)
+                                      from wf.wf_setting s
+                                     where s.name = 'max_activations_per_call') as is_fit
+          from built b
+    ), executions as (
+        insert into wf.node_execution (node_execution_id, workflow_instance_id,
+            parent_execution_id, node_id, scope_id, join_parent_id, status, attempt_no, created_at)
+        select b.new_id, b.workflow_instance_id, b.parent_execution_id, b.node_id, b.scope_id,
+               b.join_parent_id, 'READY', 0, p_now
+          from fit f, built b
+         where f.is_fit
+    ), queued as (
+        insert into wf.task (node_execution_id, workflow_instance_id, node_id, action_id, priority,
+                             available_at, is_claimable, input_json)
+        select b.new_id, b.workflow_instance_id, b.node_id, b.action_id, b.priority,
+               p_now + coalesce(b.delay_ms, 0) * interval '1 millisecond',
+               coalesce(b.delay_ms, 0) = 0 and b.is_running, b.input_json
+          from fit f, built b
+         where f.is_fit
+    )
+    select f.is_fit into v_are_started from fit f;
+    return v_are_started;
+end
+$$;
+
+-- What of a level may take the short way: the steps of instances all of whose entries have one, so that
+-- the order within an instance is the loop's; and the other entries. An entry whose `set` has failed
+-- has none. Null stands for nothing.
+create or replace function wf.wf_split_plain(
+    p_level wf.agenda_entry[], p_plain wf.agenda_step[],
+    out plain wf.agenda_step[], out others wf.agenda_entry[]
+)
+language plpgsql stable set search_path = pg_catalog, pg_temp as $$
+begin
+    select array_agg(q.step order by q.ordinal) filter (where q.is_plain),
+           array_agg(q.entry order by q.ordinal) filter (where not q.is_plain)
+      into plain, others
+      from (select a.ordinal, a::wf.agenda_entry as entry, s::wf.agenda_step as step,
+                   bool_and(a.kind = 'S' and s.ordinal is not null)
+                       over (partition by a.workflow_instance_id) as is_plain
+              from unnest(p_level) a
+              left join unnest(p_plain) s on s.ordinal = a.ordinal) q;
+end
+$$;
+
 -- The worker that a task of this action and key is pinned to, or null: the one that completed the
 -- most recent pinned action of the key, unless that was a run of this same action.
 create or replace function wf.wf_pinned_worker(

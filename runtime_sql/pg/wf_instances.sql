@@ -66,8 +66,10 @@ begin
     end loop;
     insert into wf.execution_context (workflow_instance_id, context_json)
     values (v_id, p_context_json);
-    insert into wf.instance_tag (workflow_instance_id, name, value)
-    select v_id, t.key, t.value from jsonb_each_text(coalesce(p_tags_json, '{}')) t;
+    if p_tags_json <> '{}' then
+        insert into wf.instance_tag (workflow_instance_id, name, value)
+        select v_id, t.key, t.value from jsonb_each_text(p_tags_json) t;
+    end if;
     return query select v_id, v_version.workflow_version_id, true;
 end
 $$;
@@ -103,6 +105,8 @@ set enable_bitmapscan = off as $$
 declare
     v_now    timestamptz;
     v_status text;
+    v_root   bigint;
+    v_plain  wf.agenda_step[];
 begin
     select i.status into v_status
       from wf.workflow_instance i
@@ -120,10 +124,21 @@ begin
     end if;
     if v_status = 'CREATED' then
         v_now := wf.wf_now();
-        perform wf.wf_engine_run(
-            array[wf.wf_agenda_entry(1, wf.wf_open_instance(p_workflow_instance_id, v_now),
-                                     p_workflow_instance_id, 'A')],
-            array[p_workflow_instance_id], v_now);
+        v_root := wf.wf_open_instance(p_workflow_instance_id, v_now);
+        v_plain := array(
+            select row(1, 0, 'START', v_root, p_workflow_instance_id, n.node_id, 0, null, null, null,
+                       null, null)::wf.agenda_step
+              from wf.workflow_instance i
+              join wf.workflow_version v on v.workflow_version_id = i.workflow_version_id
+              join wf.workflow_node r on r.node_id = v.root_node_id and r.node_type = 'SEQUENCE'
+              join wf.workflow_node n on n.node_id = r.first_child_id
+              join wf.workflow_action k on k.action_id = n.action_id
+             where i.workflow_instance_id = p_workflow_instance_id and wf.wf_is_plain_action(n, k));
+        if cardinality(v_plain) = 0 or not wf.wf_start_plain_actions(v_plain, v_now) then
+            perform wf.wf_engine_run(
+                array[wf.wf_agenda_entry(1, v_root, p_workflow_instance_id, 'A')],
+                array[p_workflow_instance_id], v_now);
+        end if;
     end if;
     return query
     select i.status, (select count(*)::integer from wf.task t
@@ -142,23 +157,26 @@ declare
     v_root  bigint := nextval('wf.node_execution_id_seq');
     v_error record;
 begin
+    with opened as (
+        update wf.workflow_instance i
+           set status = 'RUNNING', started_at = p_now, root_execution_id = v_root,
+               events_after_id = (select case when q.is_called then q.last_value else 0 end
+                                    from wf.event_event_id_seq q)
+          from wf.workflow_version v
+          join wf.workflow_node n on n.node_id = v.root_node_id
+         where i.workflow_instance_id = p_workflow_instance_id
+           and v.workflow_version_id = i.workflow_version_id
+        returning i.workflow_instance_id, n.node_id, n.timeout_ms
+    ), timed as (
+        insert into wf.timer (node_execution_id, workflow_instance_id, due_at)
+        select v_root, o.workflow_instance_id, p_now + o.timeout_ms * interval '1 millisecond'
+          from opened o
+         where o.timeout_ms is not null
+    )
     insert into wf.node_execution (node_execution_id, workflow_instance_id, parent_execution_id,
         node_id, scope_id, status, attempt_no, created_at)
-    select v_root, i.workflow_instance_id, 0, v.root_node_id, v_root, 'RUNNING', 1, p_now
-      from wf.workflow_instance i
-      join wf.workflow_version v on v.workflow_version_id = i.workflow_version_id
-     where i.workflow_instance_id = p_workflow_instance_id;
-    insert into wf.timer (node_execution_id, workflow_instance_id, due_at)
-    select v_root, i.workflow_instance_id, p_now + n.timeout_ms * interval '1 millisecond'
-      from wf.workflow_instance i
-      join wf.workflow_version v on v.workflow_version_id = i.workflow_version_id
-      join wf.workflow_node n on n.node_id = v.root_node_id
-     where i.workflow_instance_id = p_workflow_instance_id and n.timeout_ms is not null;
-    update wf.workflow_instance i
-       set status = 'RUNNING', started_at = p_now, root_execution_id = v_root,
-           events_after_id = (select case when q.is_called then q.last_value else 0 end
-                                from wf.event_event_id_seq q)
-     where i.workflow_instance_id = p_workflow_instance_id;
+    select v_root, o.workflow_instance_id, 0, o.node_id, v_root, 'RUNNING', 1, p_now
+      from opened o;
     select * into v_error
       from wf.wf_init_instance_scope_from_context(p_workflow_instance_id, v_root);
     if v_error.error_code is not null then

@@ -51,6 +51,7 @@ set enable_bitmapscan = off as $$
 declare
     v_now   timestamptz;
     v_state text;
+    v_seen  timestamptz;
     v_taken bigint[] := '{}';
 begin
     perform wf.wf_worker_authenticate(p_worker_id, p_worker_token);
@@ -73,9 +74,15 @@ begin
         perform wf.wf_reclaim_expired_leases(100);
         perform wf.wf_release_due_tasks(100, v_now);
     end if;
-    select w.desired_state into v_state from wf.worker w where w.worker_id = p_worker_id for update;
-    insert into wf.worker_presence (worker_id, last_seen_at) values (p_worker_id, v_now)
-        on conflict (worker_id) do update set last_seen_at = excluded.last_seen_at;
+    select w.desired_state, p.last_seen_at into v_state, v_seen
+      from wf.worker w
+      left join wf.worker_presence p on p.worker_id = w.worker_id
+     where w.worker_id = p_worker_id for update of w;
+    -- To the second is enough, and spares most claims a row.
+    if v_seen is null or v_seen not between v_now - interval '1 second' and v_now then
+        insert into wf.worker_presence (worker_id, last_seen_at) values (p_worker_id, v_now)
+            on conflict (worker_id) do update set last_seen_at = excluded.last_seen_at;
+    end if;
     if v_state <> 'ACTIVE' then
         return query
         select null::bigint, null::bigint, null::text, null::text, null::text, null::integer,
@@ -94,18 +101,25 @@ begin
                lease_token = t.lease_token + 1, delivery_count = t.delivery_count + 1,
                deadline_at = v_now + n.timeout_ms * interval '1 millisecond'
           from unnest(v_taken) k(node_execution_id), wf.workflow_node n
+          left join wf.workflow_node r
+            -- By key: the index over parents has all roots.
+            on r.node_id = n.parent_node_id and coalesce(r.parent_node_id, 0) = 0
+           and not (r.is_generated or n.is_generated)
          where t.node_execution_id = k.node_execution_id and n.node_id = t.node_id
         returning t.node_execution_id, t.workflow_instance_id, t.action_id, t.attempt_no,
                   t.input_json, t.lease_token, t.lease_until, t.deadline_at, n.node_key,
-                  n.action_name
+                  n.action_name, r.node_key || '/' || n.node_key as path
     )
     select l.node_execution_id, l.workflow_instance_id, l.node_key, l.action_name, a.capability,
-           l.attempt_no, l.input_json, p.iteration_no,
+           l.attempt_no, l.input_json, coalesce(p.iteration_no, 0),
            v_state, wf.wf_worker_command(v_state),
-           l.lease_token, l.lease_until, l.deadline_at, p.path
+           l.lease_token, l.lease_until, l.deadline_at, coalesce(l.path, p.path)
       from leased l
       join wf.workflow_action a on a.action_id = l.action_id
-      left join wf.wf_execution_places(v_taken) p on p.node_execution_id = l.node_execution_id
+      -- What stands right below the root needs no climb to know its place.
+      left join wf.wf_execution_places(array(
+                    select d.node_execution_id from leased d where d.path is null)) p
+        on p.node_execution_id = l.node_execution_id
      order by array_position(v_taken, l.node_execution_id);
 end
 $$;
@@ -151,6 +165,7 @@ create type wf.submit_item as (
 -- Locks: gates (ascending), task rows, executions, then what the continuation touches
 -- (03_engine_core.sql). Where something may turn out to close other work under a shared gate, the
 -- attempt runs in a savepoint and starts over with that gate exclusive.
+-- Errors: 20002, 20004, 20005 (wf_check_submit).
 create or replace function wf.wf_submit(p_worker_id text, p_items wf.submit_item[])
 returns table (item_position integer, accepted boolean, instance_status text,
                next_ready_count integer, reason text)
@@ -159,6 +174,7 @@ declare
     v_shared     bigint[];
     v_exclusive  bigint[];
     v_fails_late boolean;
+    v_is_doubtful boolean;
     v_detail     text;
 begin
     select coalesce(array_agg(distinct t.workflow_instance_id
@@ -170,12 +186,18 @@ begin
                                or v.has_deadlines and wf.wf_has_due(t.workflow_instance_id)), '{}'),
            -- A lowered work limit can fail any activation.
            coalesce(bool_or(v.may_fail_late), false) or exists (
-               select 1 from wf.wf_setting s where s.name = 'max_activations_per_call')
-      into v_shared, v_exclusive, v_fails_late
+               select 1 from wf.wf_setting s where s.name = 'max_activations_per_call'),
+           -- A task that is there belongs to an execution that is known.
+           count(*) < cardinality(p_items) or bool_or(
+               i.result_code is null or pg_column_size(i.output_json) > 16777216)
+      into v_shared, v_exclusive, v_fails_late, v_is_doubtful
       from unnest(p_items) i
       join wf.task t on t.node_execution_id = i.node_execution_id
       join wf.workflow_node n on n.node_id = t.node_id
       join wf.workflow_version v on v.workflow_version_id = n.workflow_version_id;
+    if v_is_doubtful then
+        perform wf.wf_check_submit(p_items);
+    end if;
     loop
         if not v_fails_late or v_shared <@ v_exclusive then
             return query select * from wf.wf_submit_attempt(p_worker_id, p_items, v_shared, v_exclusive);
@@ -243,6 +265,8 @@ declare
     v_again integer[];
     v_keys  bigint[];
     v_level wf.agenda_entry[];
+    v_others wf.agenda_entry[];
+    v_plain wf.agenda_step[];
     v_mark  bigint;
     v_sets  boolean;
 begin
@@ -260,6 +284,9 @@ begin
         delete from wf.task t
          using unnest(p_items) i
          where t.node_execution_id = i.node_execution_id
+           -- Says nothing, and makes the planner expect one item: else it may read all tasks and join
+           -- them with the items, as long as it knows of few.
+           and abs(i.position) = i.position
            -- Found by key, not by worker: that index holds all that this worker took since the last
            -- vacuum.
            and coalesce(t.worker_id, '') = p_worker_id
@@ -286,7 +313,7 @@ begin
                   e.parent_execution_id, e.scope_id,
                   case when g.result_code < 0 then 'F'
                        when n.success_may_close then 'J' else 'S' end as kind,
-                  g.affinity_key, n.has_output_bindings
+                  g.affinity_key, n.has_output_bindings, n.edge_kind, n.next_node_id
     )
     select coalesce(array_agg(row(x.position, x.node_execution_id, x.workflow_instance_id, x.kind,
                                   x.node_id, x.parent_execution_id, x.scope_id)
@@ -294,9 +321,15 @@ begin
            coalesce(array_agg(x.position), '{}'),
            coalesce(array_agg(x.node_execution_id) filter (
                where x.affinity_key is not null and x.kind <> 'F'), '{}'),
-           coalesce(bool_or(x.has_output_bindings), false)
-      into v_level, v_done, v_keys, v_sets
-      from ended x;
+           coalesce(bool_or(x.has_output_bindings), false),
+           array_agg(row(x.position, 0, 'START', x.parent_execution_id, x.workflow_instance_id,
+                         x.next_node_id, 0, null, null, null, null, null)::wf.agenda_step)
+               filter (where wf.wf_is_plain_action(n, k))
+      into v_level, v_done, v_keys, v_sets, v_plain
+      from ended x
+      left join wf.workflow_node n
+        on x.kind = 'S' and x.edge_kind = 'SEQUENCE' and n.node_id = x.next_node_id
+      left join wf.workflow_action k on k.action_id = n.action_id;
     if v_sets then
         v_level := wf.wf_complete_items(v_level);
     end if;
@@ -305,7 +338,20 @@ begin
         if cardinality(v_keys) > 0 then
             perform wf.wf_remember_workers(v_keys);
         end if;
-        perform wf.wf_engine_run(v_level, p_exclusive, v_now);
+        if v_plain is null then
+            perform wf.wf_engine_run(v_level, p_exclusive, v_now);
+        else
+            if v_sets or cardinality(v_plain) < cardinality(v_level) then
+                select s.plain, s.others into v_plain, v_others
+                  from wf.wf_split_plain(v_level, v_plain) s;
+            end if;
+            if not wf.wf_start_plain_actions(v_plain, v_now) then
+                v_others := v_level;
+            end if;
+            if v_others is not null then
+                perform wf.wf_engine_run(v_others, p_exclusive, v_now);
+            end if;
+        end if;
     end if;
     if cardinality(v_done) = cardinality(p_items) then
         return query
@@ -496,7 +542,6 @@ declare
                                           p_message, p_output_json)::wf.submit_item];
 begin
     perform wf.wf_worker_authenticate(p_worker_id, p_worker_token);
-    perform wf.wf_check_submit(v_items);
     return query
     select s.accepted, s.instance_status, s.next_ready_count, s.reason
       from wf.wf_submit(p_worker_id, v_items) s;
@@ -549,7 +594,6 @@ begin
                      order by r.position), '{}')
       into v_items
       from jsonb_array_elements(p_results_json) with ordinality r(value, position);
-    perform wf.wf_check_submit(v_items);
     return query
     select i.node_execution_id, s.accepted, s.instance_status, s.next_ready_count, s.reason
       from wf.wf_submit(p_worker_id, v_items) s

@@ -39,8 +39,8 @@ class Variant:
 
 
 PRESENCE = """\
-    insert into wf.worker_presence (worker_id, last_seen_at) values (p_worker_id, v_now)
-        on conflict (worker_id) do update set last_seen_at = excluded.last_seen_at;"""
+        insert into wf.worker_presence (worker_id, last_seen_at) values (p_worker_id, v_now)
+            on conflict (worker_id) do update set last_seen_at = excluded.last_seen_at;"""
 ROUTE_UPDATE = "do update set touched = r.touched + 1"
 GATE_NEEDED = "if v_wait.workflow_instance_id <> all (p_gates) then"
 COUNTED = """\
@@ -219,14 +219,14 @@ VARIANTS = (
     Variant(
         "worker row lock for caps",
         "sp_worker_request_tasks",
-        "w.worker_id = p_worker_id for update",
+        "w.worker_id = p_worker_id for update of w",
         "w.worker_id = p_worker_id",
         (
             test_pairs.test_claims_of_one_worker_queue_so_that_its_cap_holds,
             test_concurrency.test_a_worker_that_is_told_to_drain_gets_nothing_from_a_claim_that_waited,
         ),
         # The row that says when a worker was last seen would keep them apart, too.
-        also=(("sp_worker_request_tasks", PRESENCE, ""),),
+        also=(("sp_worker_request_tasks", PRESENCE, "null;"),),
     ),
     # Two claims of different workers both spend the last room of a limited action.
     Variant(

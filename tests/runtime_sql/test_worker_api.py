@@ -594,6 +594,132 @@ def test_the_work_limit_fails_the_node_it_stops_at(
     )
 
 
+def submit_all(connection: psycopg.Connection[Any], output: Any) -> list[tuple[Any, ...]]:
+    """Claims all there is and submits it in one call, every result with the same output."""
+    tasks = connection.execute(
+        "select node_execution_id, lease_token"
+        " from wf.sp_worker_request_tasks(%s, %s, null, 60, 100)",
+        (drive.WORKER, drive.TOKEN),
+    ).fetchall()
+    results = [
+        {"node_execution_id": i, "lease_token": t, "result_code": 0, "output": output}
+        for i, t in tasks
+    ]
+    return connection.execute(
+        "select accepted, instance_status, next_ready_count"
+        " from wf.sp_worker_submit_results(%s, %s, %s)",
+        (drive.WORKER, drive.TOKEN, drive.json(results)),
+    ).fetchall()
+
+
+def ready(connection: psycopg.Connection[Any], instance_id: int) -> list[str]:
+    rows = connection.execute(
+        "select n.node_key from wf.task t join wf.workflow_node n on n.node_id = t.node_id"
+        " where t.workflow_instance_id = %s order by t.node_execution_id",
+        (instance_id,),
+    ).fetchall()
+    return [key for (key,) in rows]
+
+
+def test_the_work_limit_counts_the_actions_that_a_batch_sets_going(
+    connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    drive.deploy(connection, drive.compile_text(tmp_path, TWO))
+    first, second = (drive.start(connection, "two", {}) for _ in range(2))
+    connection.execute("insert into wf.wf_setting values ('max_activations_per_call', '1')")
+
+    submit_all(connection, {})
+
+    assert status(connection, first)[0] == "RUNNING"
+    assert status(connection, second) == ("FAILED", None, 10019)
+
+
+def test_an_action_whose_set_fails_sets_nothing_going_beside_one_that_does(
+    connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    text = """
+        workflow sets {
+          var n : int = 0
+          action a = t.do() { set n = out.n + 1 }
+          action b = t.do()
+        }
+    """
+    failing = begin(connection, tmp_path, text)
+    drive.deploy(connection, drive.compile_text(tmp_path, TWO))
+    going = drive.start(connection, "two", {})
+
+    answers = submit_all(connection, {})
+
+    assert answers == [(True, "FAILED", 0), (True, "RUNNING", 1)]
+    assert (ready(connection, failing), ready(connection, going)) == ([], ["b"])
+
+
+def test_a_batch_in_which_some_end_sets_the_others_going(
+    connection: psycopg.Connection[Any], started: int
+) -> None:
+    submit_all(connection, {})
+    later = drive.start(connection, "two", {})
+
+    answers = submit_all(connection, {})
+
+    assert answers == [(True, "SUCCEEDED", 0), (True, "RUNNING", 1)]
+    assert (ready(connection, started), ready(connection, later)) == ([], ["b"])
+
+
+def test_branches_of_one_instance_go_on_in_the_order_of_their_results(
+    connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    text = """
+        workflow branches {
+          parallel p {
+            sequence one { action a = t.do() sequence inner { action b = t.do() } }
+            sequence two { action c = t.do() action d = t.do() }
+          }
+        }
+    """
+    drive.deploy(connection, drive.compile_text(tmp_path, text))
+    instance = drive.start(connection, "branches", {})
+
+    submit_all(connection, {})
+
+    assert ready(connection, instance) == ["d", "b"]
+
+
+def test_a_large_input_is_built_all_the_same(
+    connection: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    text = """
+        workflow large {
+          input { v : string }
+          action a = t.do(v: var.v)
+          action b = t.do(v: var.v)
+        }
+    """
+    drive.deploy(connection, drive.compile_text(tmp_path, text))
+    value = "".join(chr(97 + n * n % 26) for n in range(5000))
+    drive.start(connection, "large", {"v": value})
+
+    submit_all(connection, {})
+
+    task = drive.claim(connection)
+    assert task is not None
+    assert (task["node_key"], task["input_json"]) == ("b", {"v": value})
+
+
+def test_claims_within_a_second_say_once_that_the_worker_is_there(pg_url: str) -> None:
+    with drive.connect(pg_url) as connection:
+        drive.move_clock(connection, 10)
+        seen = []
+        for seconds in (0, 0.5, 2):
+            drive.move_clock(connection, seconds)
+            drive.claim(connection)
+            seen += connection.execute(
+                "select wf.wf_now() - p.last_seen_at from wf.worker_presence p"
+            ).fetchall()
+
+    assert seen == [(timedelta(0),), (timedelta(seconds=0.5),), (timedelta(0),)]
+
+
 def test_priorities_of_node_and_instance_add_up_within_bounds(
     connection: psycopg.Connection[Any], tmp_path: Path
 ) -> None:

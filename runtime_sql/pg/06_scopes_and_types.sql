@@ -7,8 +7,8 @@
 -- executions.
 
 -- Checks values against the type table, level by level: the values, then their fields and items,
--- and so on. Answers the text of the first misfit (level, then declaration order and index), or
--- null. A value that is SQL null is missing.
+-- and so on, leaving out scalars that fit, which a long list mostly holds. Answers the text of the
+-- first misfit (level, then declaration order and index), or null. A value that is SQL null is missing.
 create or replace function wf.wf_check_values(
     p_version_id bigint, p_places text[], p_type_ids integer[], p_values jsonb[]
 ) returns text
@@ -25,17 +25,8 @@ begin
                with ordinality u(place, type_id, value, ordinal)
           join wf.data_type t
             on t.workflow_version_id = p_version_id and t.type_id = u.type_id
-         cross join lateral (
-            -- A long list mostly fits, and this alone says so.
-            select case when t.enum_json is null
-                         and case jsonb_typeof(u.value)
-                                 when 'string' then t.base_type = 'string'
-                                 when 'number' then t.base_type = 'number'
-                                     or t.base_type = 'int' and scale(u.value::numeric) = 0
-                                 when 'boolean' then t.base_type = 'bool' end
-                        then null
-                        else wf.wf_type_misfit(u.value, t.base_type, t.is_required, t.is_nullable,
-                                               t.enum_json) end) m(misfit)
+         cross join lateral wf.wf_type_misfit(u.value, t.base_type, t.is_required, t.is_nullable,
+                                              t.enum_json) m(misfit)
          where m.misfit is not null
          order by u.ordinal
          limit 1;
@@ -59,6 +50,7 @@ begin
                     on f.workflow_version_id = p_version_id
                    and f.parent_type_id = u.type_id and f.path_kind = 'field'
                  where jsonb_typeof(u.value) = 'object'
+                   and not wf.wf_is_fitting_scalar(u.value -> f.name, f.base_type, f.enum_json)
                 union all
                 select u.ordinal, i.ordinal, f.type_id, i.value,
                        u.place || '[' || (i.ordinal - 1)::text || ']'
@@ -69,10 +61,24 @@ begin
                    and f.parent_type_id = u.type_id and f.path_kind = 'item'
                  cross join lateral jsonb_array_elements(
                      case jsonb_typeof(u.value) when 'array' then u.value end)
-                     with ordinality i(value, ordinal)) b;
+                     with ordinality i(value, ordinal)
+                 where not wf.wf_is_fitting_scalar(i.value, f.base_type, f.enum_json)) b;
     end loop;
     return null;
 end
+$$;
+
+-- Whether this alone says that a value fits a row of the type table: it is a scalar of the type.
+create or replace function wf.wf_is_fitting_scalar(p_value jsonb, p_base_type text, p_enum jsonb)
+returns boolean
+language sql immutable as $$
+    select p_enum is null
+       and case jsonb_typeof(p_value)
+               when 'string' then p_base_type = 'string'
+               when 'number' then p_base_type = 'number'
+                   or p_base_type = 'int' and scale(p_value::numeric) = 0
+               when 'boolean' then p_base_type = 'bool'
+               else false end
 $$;
 
 -- What is wrong with one value by one row of the type table, not looking inside; null: nothing.

@@ -23,40 +23,54 @@ language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
     v_failed wf.agenda_step[];
 begin
-    with built as materialized (
-        select a.ordinal, a.node_execution_id, a.workflow_instance_id, n.node_id, n.action_id,
+    with kinds as materialized (
+        -- What entries of one node in one instance have in common, read once; their scopes have one
+        -- owner too. By key, whatever the planner thinks: in a young database it would read all nodes
+        -- and all instances.
+        select d.entries, n.node_id, n.action_id, n.has_plain_inputs, n.has_input_bindings,
                case when n.priority = 0 and i.priority = 0 then 0
                     else wf.wf_add_priorities(n.priority, i.priority) end as priority,
                coalesce(n.delay_ms, 0) as delay_ms, i.status = 'RUNNING' as is_running,
                n.attributes_json -> 'dispatch' as overrides_json,
-               b.value_json, b.error_code, b.error_message
-          from unnest(p_entries) a
-          join wf.workflow_node n on n.node_id = a.node_id
+               n.attributes_json ? 'dispatch' or k.exclusive_worker
+                   or num_nonnulls(k.max_per_worker, k.affinity_key_field, k.max_concurrent,
+                                   k.rate_per_minute) > 0 as has_dispatch,
+               t.template_json,
+               (select s.owner_key from wf.scope s where s.scope_id = d.a_scope_id) as scope_owner
+          from (select a.node_id, a.workflow_instance_id, min(a.scope_id) as a_scope_id,
+                       array_agg(a::wf.agenda_entry) as entries
+                  from unnest(p_entries) a
+                 group by a.node_id, a.workflow_instance_id) d
          cross join lateral (
-            -- By key, whatever the planner thinks: in a young database it would read all instances.
+            select w.* from wf.workflow_node w where w.node_id = d.node_id offset 0) n
+         cross join lateral (
             select w.priority, w.status
               from wf.workflow_instance w
-             where w.workflow_instance_id = a.workflow_instance_id
+             where w.workflow_instance_id = d.workflow_instance_id
             offset 0) i
+          join wf.workflow_action k on k.action_id = n.action_id
           left join wf.workflow_input_template t
             on t.workflow_version_id = n.workflow_version_id and t.node_key = n.node_key
+    ), built as materialized (
+        select a.ordinal, a.node_execution_id, a.workflow_instance_id, n.node_id, n.action_id,
+               n.priority, n.delay_ms, n.is_running, n.overrides_json, n.has_dispatch,
+               b.value_json, b.error_code, b.error_message
+          from kinds n
+         cross join lateral unnest(n.entries) a
          cross join lateral (
             select jsonb_object_agg(b.path[1], v.value_json) as values_json,
                    bool_and(v.value_json is not null) as are_all_there
               from wf.workflow_input_binding b
-              left join wf.scope s
-                on s.scope_id = a.scope_id and s.owner_key = b.variable_owner
               left join wf.scope_variable v
-                on v.scope_id = case when s.scope_id is null
-                                     then wf.wf_find_scope(a.scope_id, b.variable_owner)
-                                     else s.scope_id end
+                on v.scope_id = case when b.variable_owner = n.scope_owner then a.scope_id
+                                     else wf.wf_find_scope(a.scope_id, b.variable_owner) end
                and v.name = b.variable_name
              where b.node_id = n.node_id and n.has_plain_inputs and n.has_input_bindings) v
          cross join lateral (
             select n.has_plain_inputs and coalesce(v.are_all_there, true)
                        and coalesce(pg_column_size(v.values_json), 0) <= 800 as is_built) q
          cross join lateral (
-            select coalesce(t.template_json || v.values_json, t.template_json, v.values_json, '{}')
+            select coalesce(n.template_json || v.values_json, n.template_json, v.values_json, '{}')
                        as value_json,
                    null::integer as error_code, null::text as error_message
              where q.is_built
@@ -78,14 +92,11 @@ begin
                     then wf.wf_pinned_worker(b.workflow_instance_id, b.action_id, d.affinity_key)
                end
           from built b
-          join wf.workflow_action k on k.action_id = b.action_id
           left join lateral (
             -- Most actions have no rules of dispatch, and their tasks need no look at them. Without the
             -- offset the condition would be one of the join, and the call made for every row.
             select r.* from wf.wf_dispatch_of(b.action_id, b.overrides_json, b.value_json) r
-             where b.overrides_json is not null or k.exclusive_worker
-                or num_nonnulls(k.max_per_worker, k.affinity_key_field, k.max_concurrent,
-                                k.rate_per_minute) > 0
+             where b.has_dispatch
             offset 0) d on true
          where b.error_code is null
     )

@@ -34,10 +34,13 @@ SERVERS = {
 CHECKED = 15
 """The version that Debian 12 has plpgsql_check for."""
 FOLDER = "tests/runtime_sql"
-POOLED = (f"{FOLDER}/test_contract.py", f"{FOLDER}/test_concurrency.py")
+POOLED = (
+    f"{FOLDER}/test_contract.py",
+    f"{FOLDER}/test_concurrency.py",
+    f"{FOLDER}/test_pairs.py",
+)
 ON_EACH = (
     *POOLED,
-    f"{FOLDER}/test_pairs.py",
     f"{FOLDER}/test_pg_plpgsql_variable_conflict.py",
     f"{FOLDER}/test_rights.py",
     f"{FOLDER}/test_operator_views.py",

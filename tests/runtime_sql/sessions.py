@@ -46,6 +46,8 @@ def wait_until_blocked(
     deadline = time.monotonic() + PATIENCE_SECONDS
     pid = None if "WF_PGBOUNCER" in os.environ else blocked.info.backend_pid
     while time.monotonic() < deadline:
+        # In a transaction the observer would see what it saw first.
+        observer.execute("select pg_stat_clear_snapshot()")
         row = observer.execute(
             "select coalesce(bool_or(cardinality(pg_blocking_pids(a.pid)) > 0), false)"
             " from pg_stat_activity a"
@@ -112,16 +114,15 @@ def stopped(
 ) -> Iterator[Future[T]]:
     """Runs a call up to the stop that `variants.put_stop` made; it goes on at the end of the block.
 
-    Within the block the call stands at its stop, with all the locks that it has taken so far.
+    Within the block the call stands at its stop, with all the locks that it has taken so far, and
+    the observer is in a transaction, which holds the stop: behind a pooler a session could not.
     """
-    observer.execute("select pg_advisory_lock(%s)", (STOP,))
-    released = False
+    observer.execute("begin")
     try:
+        observer.execute("select pg_advisory_xact_lock(%s)", (STOP,))
         with background(call) as standing:
             wait_until_blocked(observer, session, standing)
             yield standing
-            observer.execute("select pg_advisory_unlock(%s)", (STOP,))
-            released = True
+            observer.execute("commit")
     finally:
-        if not released:
-            observer.execute("select pg_advisory_unlock(%s)", (STOP,))
+        observer.execute("rollback")

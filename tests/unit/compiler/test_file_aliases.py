@@ -57,3 +57,20 @@ def test_of_two_own_aliases_the_first_counts() -> None:
     result = checked(workflow("v", "type A = int\ntype A = string\n"))
     assert bases_of_a(result) == ["int"]
     assert [code for code, _start in errors(result)] == ["WF204"]
+
+
+def test_what_is_wrong_with_an_own_alias_that_hides_one_is_said_in_each_workflow() -> None:
+    text = "type A = bool\n" + workflow("v", "type A = no\n") + workflow("w", "type A = nope\n")
+    assert [code for code, _start in errors(checked(text))] == ["WF210", "WF210"]
+
+
+def test_what_a_second_meaning_breaks_is_said_where_it_is_used() -> None:
+    result = checked(workflow("u", "type A = int\n"), workflow("v", "type A = S\n"))
+    assert [code for code, _start in errors(result)] == ["WF211"]
+
+
+def test_an_alias_of_the_file_that_fits_nowhere_is_found_in_the_first_workflow() -> None:
+    text = "type B = { a : A, b : nope }\n"
+    own = "type A = int\n"
+    result = checked(text, workflow("v", own), workflow("w", own))
+    assert [code for code, _start in errors(result)] == ["WF210"]

@@ -65,10 +65,14 @@ SHAPES: dict[str, Callable[[int], str]] = {
         "".join(f"type T{k} = {{ a : int }}\n" for k in range(6 * n))
         + "".join(f"workflow w{k} {{ type A{k} = U{k}_x }}\n" for k in range(n))
     ),
+    "a type of workflows' own that all types of the file use": lambda n: (
+        "".join(f"type T{k} = {{ a : A }}\n" for k in range(6 * n))
+        + "".join(f"workflow w{k} {{ type A = int }}\n" for k in range(n))
+    ),
     "loops over much that is known": lambda n: (
-        f"{_W}input {{ {', '.join(f'o{k} : int?' for k in range(n))} }}\n"
-        + "".join(f'if var.o{k} == null {{ fail -1 "x" }}\n' for k in range(n))
-        + "while var.o1 < 3 max 5 { set z = 1 }\n" * n
+        f"{_W}input {{ {', '.join(f'o{k} : int?' for k in range(2 * n))} }}\n"
+        + "".join(f'if var.o{k} == null {{ fail -1 "x" }}\n' for k in range(2 * n))
+        + "while var.o1 < 3 max 5 { set z = 1 }\n" * 2 * n
         + "}\n"
     ),
     "references to a wide type": lambda n: (

@@ -42,17 +42,21 @@ ON_SQL_SERVER = {
     # The form of a list, which is JSON there, is looked at before what the key may give.
     ("sp_enroll_worker", "capabilities", "empty_element"): "20004",
     ("sp_enroll_worker", "capabilities", "null_element"): "20004",
+    # So is a script, before whether the database is free for it.
+    ("sp_test_bed_run_workflow", "script_json", "large"): "20005",
     # The engine itself gives these documents: what they hold was checked where they came in.
     ("wf_eval_expression", "program", "no_object"): "database",
     ("wf_eval_expression", "program", "deep"): "nothing",
+    ("wf_eval_expression", "program", "large"): "nothing",
     ("wf_mask_sensitive", "pointers", "deep"): "nothing",
     ("wf_mask_sensitive", "pointers", "large"): "nothing",
 }
 # Why a case cannot be shown on the server that the T-SQL tree was played on (Babelfish 4.4).
 NOT_PROVABLE = {
-    ("wf_repo_create_workflow_graph", "activate", "null"): "its process ends: a table variable's"
-    " large value is read after the function that made it",
-    ("wf_repo_create_workflow_graph", "update_actions", "null"): "as `activate`",
+    ("wf_repo_create_workflow_graph", "", ""): "its process ends when a graph comes that it has:"
+    " a large value of a table variable is read after the function that made it",
+    ("wf_repo_create_workflow_graph", "activate", "null"): "as with good arguments",
+    ("wf_repo_create_workflow_graph", "update_actions", "null"): "as with good arguments",
     ("wf_canonical_json", "value", "large"): "python-tds takes minutes to read 17 MB",
 }
 
@@ -458,6 +462,8 @@ def test_bad_values_are_answered_as_stated_and_change_nothing(
 def test_the_arguments_that_are_called_good_are_accepted(
     connection: psycopg.Connection[Any], world: bad_input.World, name: str
 ) -> None:
+    if bad_input.is_sql_server(connection) and (name, "", "") in NOT_PROVABLE:
+        pytest.skip(NOT_PROVABLE[name, "", ""])
     with connection.transaction(force_rollback=True):
         if name == "sp_resume_workflow_instance":
             connection.execute("select wf.sp_pause_workflow_instance(%s)", (world.running,))
@@ -465,7 +471,9 @@ def test_the_arguments_that_are_called_good_are_accepted(
             connection.execute("select wf.sp_cancel_workflow_instance(%s)", (world.running,))
         if name == "sp_release_affinity":
             connection.execute(
-                "insert into wf.affinity values (%s, 'x', 'driver', 'driver', 1)", (world.running,)
+                "insert into wf.affinity (workflow_instance_id, affinity_key, worker_id,"
+                " pinned_worker_id, pinned_action_id) values (%s, 'x', 'driver', 'driver', 1)",
+                (world.running,),
             )
         bad_input.call(connection, ROUTINES[name], bad_input.good_arguments(world)[name])
 

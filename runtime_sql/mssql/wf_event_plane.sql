@@ -696,6 +696,12 @@ begin
         if @workflow_instance_id is not null
             exec wf.wf_lock_instance @workflow_instance_id = @workflow_instance_id,
                 @status = @v_status output;
+        if @v_status in (N'SUCCEEDED', N'FAILED', N'CANCELLED')
+        begin
+            if @v_owns_transaction = 1 commit transaction;
+            select 0 as applied_count;
+            return;
+        end;
         exec wf.wf_event_waits @event_type = @event_type, @correlation_key = @correlation_key,
             @payload_json = @v_payload_json, @workflow_instance_id = @workflow_instance_id;
         insert into #gate (workflow_instance_id) select w.workflow_instance_id from #wait as w;
@@ -940,7 +946,7 @@ begin
 
     if @value is null or len(@value + N'.') - 1 not between 1 and 200
        or left(@value, 1) = N' ' or right(@value, 1) = N' '
-       or patindex(@v_controls, @value collate Latin1_General_100_BIN2) > 0
+       or @value like @v_controls collate Latin1_General_100_BIN2
     begin
         set @v_message = concat(@what, N' must have 1 to 200 characters, none of them a control ',
                                 N'character, and no space at either end');
@@ -973,8 +979,8 @@ begin
         throw 70004, @v_problem, 1;
     end;
     if charindex(N'\u', @value_json) = 0 return;
-    -- Escapes may stand for what no engine can keep.
-    set @v_problem = wf.wf_storable_problem(@value_json);
+    -- Escapes may stand for what not every engine can keep.
+    set @v_problem = wf.wf_escape_problem(@value_json);
     if @v_problem is not null
     begin
         set @v_problem = concat(N'the ', @what, N': ', @v_problem);

@@ -197,7 +197,7 @@ begin
     );
 
     insert into @v_started (iteration_no)
-    select top (@slots) f.iteration_no
+    select top (coalesce(@slots, 2147483647)) f.iteration_no
       from wf.foreach_item as f
      where f.node_execution_id = @node_execution_id and f.iteration_no >= @from
        and f.known_json is null

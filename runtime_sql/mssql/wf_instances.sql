@@ -58,9 +58,7 @@ begin
     exec wf.wf_check_json @what = N'context', @value_json = @context_json;
     if coalesce(wf.wf_json_type(@context_json), N'') <> N'object'
         throw 70004, N'the context must be a JSON object', 1;
-    exec wf.wf_check_json @what = N'tags', @value_json = @tags_json;
-    if @tags_json is not null and wf.wf_json_type(@tags_json) <> N'object'
-        throw 70004, N'the tags must be a JSON object', 1;
+    exec wf.wf_check_tags @tags_json = @tags_json;
     if @business_key is not null
         exec wf.wf_check_key @what = N'business_key', @value = @business_key;
     select @v_version_id = v.workflow_version_id
@@ -101,6 +99,34 @@ begin
         if @v_owns_transaction = 1 and xact_state() <> 0 rollback transaction;
         throw;
     end catch;
+end;
+GO
+
+-- Refuses tags that cannot be stored and looked up: 20004.
+create or alter procedure wf.wf_check_tags
+    @tags_json nvarchar(max)
+as
+begin
+    set nocount, xact_abort on;
+    declare @v_name nvarchar(4000);
+
+    if @tags_json is null return;
+    exec wf.wf_check_json @what = N'tags', @value_json = @tags_json, @has_limit = 0;
+    if wf.wf_json_type(@tags_json) <> N'object'
+        throw 70004, N'the tags must be a JSON object', 1;
+    declare v_tag cursor local static for select t.[key] from openjson(@tags_json) as t;
+    open v_tag;
+    fetch next from v_tag into @v_name;
+    while @@fetch_status = 0
+    begin
+        exec wf.wf_check_key @what = N'a tag', @value = @v_name;
+        fetch next from v_tag into @v_name;
+    end;
+    close v_tag;
+    deallocate v_tag;
+    if exists (select 1 from openjson(@tags_json) as t
+                where t.type in (0, 4, 5) or len(t.value + N'.') - 1 > 200)
+        throw 70004, N'the value of a tag must be a string, a number or a boolean, of at most 200 characters', 1;
 end;
 GO
 

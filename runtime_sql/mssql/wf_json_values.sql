@@ -418,6 +418,34 @@ begin
 end;
 GO
 
+-- Why a JSON text cannot be kept by every engine (R7), or null: an escape in it stands for U+0000 or
+-- for half of a surrogate pair. jsonb refuses both by itself.
+create or alter function wf.wf_escape_problem(@value nvarchar(max)) returns nvarchar(100)
+as
+begin
+    -- Without the backslashes that are escaped themselves, so that each one left begins an escape.
+    declare @v_text nvarchar(max) = lower(replace(@value collate Latin1_General_100_BIN2,
+                                                  N'\\', N'__'));
+    declare @v_at int;
+    declare @v_digit nchar(1);
+
+    if charindex(N'\u0000', @v_text) > 0 return N'U+0000 in a text cannot be stored';
+    set @v_at = charindex(N'\ud', @v_text);
+    while @v_at > 0
+    begin
+        set @v_digit = substring(@v_text, @v_at + 3, 1);
+        if @v_digit in (N'c', N'd', N'e', N'f')
+           or (@v_digit in (N'8', N'9', N'a', N'b')
+               and (substring(@v_text, @v_at + 6, 3) <> N'\ud'
+                    or substring(@v_text, @v_at + 9, 1) not in (N'c', N'd', N'e', N'f')))
+            return N'half of a surrogate pair in a text cannot be stored';
+        set @v_at = charindex(N'\ud', @v_text,
+            @v_at + case when @v_digit in (N'8', N'9', N'a', N'b') then 12 else 6 end);
+    end;
+    return null;
+end;
+GO
+
 -- Stacks of values --------------------------------------------------------------------------------
 
 -- A stack is a text too: each value behind its length and a colon, the top first. A table variable

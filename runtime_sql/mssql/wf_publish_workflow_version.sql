@@ -171,7 +171,8 @@ end;
 GO
 
 -- Source positions and the description are no part of a version's content (R11), so a deploy of
--- known content refreshes them. Errors: 20002 no such version.
+-- known content refreshes them. Errors: 20002 no such version; 20004 a source map that is no JSON
+-- value.
 create or alter procedure wf.wf_set_version_notes
     @name nvarchar(4000),
     @content_hash nvarchar(4000),
@@ -197,6 +198,7 @@ begin
                                 left(@content_hash, 64));
         throw 70002, @v_message, 1;
     end;
+    exec wf.wf_check_json @what = N'source_map', @value_json = @source_map, @has_limit = 0;
     update wf.workflow_version set source_map = @source_map
      where workflow_version_id = @v_version_id;
     update wf.workflow_def set description = @description where workflow_def_id = @v_def_id;

@@ -32,7 +32,7 @@ begin
     );
 
     set @count = 0;
-    if @limit > 10000 set @limit = 10000;
+    if @limit is null or @limit > 10000 set @limit = 10000;
     if @limit <= 0 return;
     select @v_now = c.now from #call as c;
     insert into @v_lease (position, node_execution_id, workflow_instance_id, is_lost)

@@ -66,7 +66,8 @@ begin
     declare @v_problem nvarchar(2000);
 
     if @dispatch_json is null throw 70004, N'dispatch_json: is null', 1;
-    exec wf.wf_check_json @what = N'dispatch_json', @value_json = @dispatch_json;
+    exec wf.wf_check_json @what = N'dispatch_json', @value_json = @dispatch_json,
+        @has_limit = 0;
     exec wf.wf_graph_row_problem @list = N'dispatch', @rows_json = @v_rows_json,
         @problem = @v_problem output;
     if @v_problem is not null
@@ -199,7 +200,7 @@ begin
     declare @v_rows_json nvarchar(max);
     declare @v_problem nvarchar(2000);
 
-    exec wf.wf_check_json @what = N'schema_json', @value_json = @schema_json;
+    exec wf.wf_check_json @what = N'schema_json', @value_json = @schema_json, @has_limit = 0;
     if coalesce(wf.wf_json_type(@schema_json), N'') <> N'object'
         throw 70004, N'schema_json must be an object', 1;
     if exists (select 1 from openjson(@schema_json) as m

@@ -7,6 +7,8 @@ that the contract gives the parameter.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +19,7 @@ import psycopg
 from compiler import json_values
 from runtime_sql.contract.model import RoutineEntry
 from tests.runtime_sql import drive
+from tests.runtime_sql.tsql import TsqlConnection
 
 UNKNOWN_ID = 987_654_321
 OTHER = "other"
@@ -81,13 +84,15 @@ def make_world(connection: psycopg.Connection[Any], folder: Path) -> World:
     ).fetchone()
     assert drive.claim(connection) is not None  # the action d, so that nothing is left to claim
     repeat = connection.execute(
-        "select node_execution_id from wf.node_execution e join wf.workflow_node n using (node_id)"
+        "select e.node_execution_id from wf.node_execution e"
+        " join wf.workflow_node n on n.node_id = e.node_id"
         " where n.node_type = 'REPEAT' and e.status = 'RUNNING'"
     ).fetchone()
+    scoped = connection.execute(
+        "select workflow_instance_id from wf.wf_repo_create_workflow_instance('w', '{}')"
+    ).fetchone()
     scope = connection.execute(
-        "select a.execution_scope_id"
-        " from wf.wf_repo_create_workflow_instance('w', '{}') c"
-        " cross join lateral wf.wf_apply_execution_scope(c.workflow_instance_id, 'scope', '{}') a"
+        "select execution_scope_id from wf.wf_apply_execution_scope(%s, 'scope', '{}')", scoped
     ).fetchone()
     created = connection.execute(
         "select workflow_instance_id from wf.wf_repo_create_workflow_instance('w', '{}')"
@@ -386,13 +391,38 @@ def call(
         "timestamp": "timestamptz",
     }
     kinds = {parameter.name: types[str(parameter.type)] for parameter in routine.parameters}
-    arguments = ", ".join(f"p_{name} => %s::text::{kinds[name]}" for name in given)
+    values = list(given.values())
+    if is_sql_server(connection):
+        values = [_in_json(v) if kinds[name] == "text[]" else v for name, v in given.items()]
+        arguments = ", ".join(f"p_{name} => %s" for name in given)
+    else:
+        arguments = ", ".join(f"p_{name} => %s::text::{kinds[name]}" for name in given)
     query = f"select * from wf.{routine.name}({arguments})"
-    return connection.execute(query.encode(), list(given.values())).fetchall()
+    return connection.execute(query.encode(), values).fetchall()
+
+
+def is_sql_server(connection: Any) -> bool:
+    return isinstance(connection, TsqlConnection)
+
+
+def is_in_transaction(connection: psycopg.Connection[Any]) -> bool:
+    if isinstance(connection, TsqlConnection):
+        return bool(connection.rows("select @@trancount;")[0][0])
+    return connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE
+
+
+def _in_json(value: str | None) -> str | None:
+    """A list as SQL Server takes it, of an array as PostgreSQL writes it; another text as it is."""
+    if value is None or not value.startswith("{"):
+        return value
+    words = {"null": "null", '""': '""'}
+    return "[" + ",".join(words.get(w, f'"{w}"') for w in value[1:-1].split(",")) + "]"
 
 
 def dump(connection: psycopg.Connection[Any]) -> dict[str, str]:
     """What every table of schema wf holds, as a digest by table."""
+    if isinstance(connection, TsqlConnection):
+        return _dump_of_sql_server(connection)
     tables = connection.execute(
         "select tablename from pg_tables where schemaname = 'wf' order by 1"
     ).fetchall()
@@ -402,3 +432,30 @@ def dump(connection: psycopg.Connection[Any]) -> dict[str, str]:
         for (name,) in tables
     )
     return dict(connection.execute(query.encode()).fetchall())
+
+
+def _dump_of_sql_server(connection: TsqlConnection) -> dict[str, str]:
+    columns = connection.rows(
+        "select t.name, c.name, type_name(c.user_type_id) from sys.tables as t"
+        " join sys.columns as c on c.object_id = t.object_id"
+        " where t.schema_id = schema_id(N'wf') order by t.name, c.column_id;"
+    )
+    lists: dict[str, list[str]] = {}
+    for table, column, kind in columns:
+        # FOR JSON takes no binary.
+        is_binary = str(kind).endswith("binary")
+        read = f"convert(varchar(200), t.[{column}], 2)" if is_binary else f"t.[{column}]"
+        lists.setdefault(table, []).append(f"{read} as [{column}]")
+    rows = connection.rows(
+        " union all ".join(
+            f"select N'{table}', (select {', '.join(listed)} from wf.{table} as t for json path)"
+            for table, listed in lists.items()
+        )
+    )
+    return {name: _digest(text or "[]") for name, text in rows}
+
+
+def _digest(rows: str) -> str:
+    """A digest of the rows that a JSON text holds, in whatever order they came."""
+    lines = sorted(json.dumps(row, sort_keys=True) for row in json.loads(rows))
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()

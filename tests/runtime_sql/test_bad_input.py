@@ -6,11 +6,14 @@ and parameter what each kind of value gives:
 - a number: the error code raised;
 - `nothing`: an answer (`accepted = false`, no rows, null …) that changes no row;
 - `fine`: the value is a proper one after all;
-- `database`: PostgreSQL itself refuses it, with an SQLSTATE of class 22.
+- `database`: the database itself refuses it, PostgreSQL with an SQLSTATE of class 22.
 
 Not written down, because they never differ: a text that is no value of the parameter's type is
 refused by the database, and so are U+0000 and lone surrogates; a worker or token that is unknown,
 missing, malformed or expired is 20001.
+
+SQL Server has no type for JSON: there a routine refuses itself what jsonb refuses, with 20004 or
+with the code it has for a document of another form. `ON_SQL_SERVER` has what differs otherwise.
 """
 
 from __future__ import annotations
@@ -25,12 +28,37 @@ import pytest
 
 from runtime_sql.contract.model import RoutineEntry, load_contract
 from tests.runtime_sql import bad_input, drive
+from tests.runtime_sql.tsql import empty
 
 if TYPE_CHECKING:
     from wfsql.embedded import EmbeddedServer
 
 REFUSED_BY_TYPE = ("not_a_number", "huge", "not_a_boolean", "not_a_time", "no_list", "no_json")
 REFUSED_BY_TYPE += ("nul", "surrogate")
+
+REFUSED_BY_JSONB = ("no_json", "nul", "surrogate")
+
+ON_SQL_SERVER = {
+    # The form of a list, which is JSON there, is looked at before what the key may give.
+    ("sp_enroll_worker", "capabilities", "empty_element"): "20004",
+    ("sp_enroll_worker", "capabilities", "null_element"): "20004",
+    # So is a script, before whether the database is free for it.
+    ("sp_test_bed_run_workflow", "script_json", "large"): "20005",
+    # The engine itself gives these documents: what they hold was checked where they came in.
+    ("wf_eval_expression", "program", "no_object"): "database",
+    ("wf_eval_expression", "program", "deep"): "nothing",
+    ("wf_eval_expression", "program", "large"): "nothing",
+    ("wf_mask_sensitive", "pointers", "deep"): "nothing",
+    ("wf_mask_sensitive", "pointers", "large"): "nothing",
+}
+# Why a case cannot be shown on the server that the T-SQL tree was played on (Babelfish 4.4).
+NOT_PROVABLE = {
+    ("wf_repo_create_workflow_graph", "", ""): "its process ends when a graph comes that it has:"
+    " a large value of a table variable is read after the function that made it",
+    ("wf_repo_create_workflow_graph", "activate", "null"): "as with good arguments",
+    ("wf_repo_create_workflow_graph", "update_actions", "null"): "as with good arguments",
+    ("wf_canonical_json", "value", "large"): "python-tds takes minutes to read 17 MB",
+}
 
 OUTCOMES: dict[str, dict[str, str]] = {
     "wf_worker_authenticate": {},
@@ -332,8 +360,17 @@ OUTCOMES: dict[str, dict[str, str]] = {
 ROUTINES = {routine.name: routine for routine in load_contract().routines}
 
 
-@pytest.fixture(scope="module")
-def connection(pg_server: EmbeddedServer, pg_template: str) -> Iterator[psycopg.Connection[Any]]:
+@pytest.fixture(scope="module", params=["pg", "sql_server"])
+def connection(request: pytest.FixtureRequest) -> Iterator[psycopg.Connection[Any]]:
+    """A database for all tests of the module; each leaves it as it was."""
+    if request.param == "sql_server":
+        url = str(request.getfixturevalue("mssql_url"))
+        empty(url)
+        with drive.connect(url) as connection:
+            yield connection
+        return
+    pg_server: EmbeddedServer = request.getfixturevalue("pg_server")
+    pg_template = str(request.getfixturevalue("pg_template"))
     name = f"bad_input_{os.getpid()}"
     with drive.connect(pg_server.create_database(name, pg_template)) as connection:
         yield connection
@@ -346,6 +383,18 @@ def world(
 ) -> bad_input.World:
     folder: Path = tmp_path_factory.mktemp("bad_input")
     return bad_input.make_world(connection, folder)
+
+
+def expected_on_sql_server(routine: RoutineEntry, parameter: str, kind: str) -> set[str]:
+    """What may come of a value; nothing is stated of a document that only the engine gives."""
+    if kind == "no_list":
+        return {"20004"}  # a list is a document there
+    if kind in REFUSED_BY_JSONB:
+        if routine.group in ("engine_runtime", "view") and 20004 not in routine.errors:
+            return set()
+        return {"20004", expected(routine, parameter, "no_object")} - {"nothing", "fine"}
+    other = ON_SQL_SERVER.get((routine.name, parameter, kind))
+    return {other or expected(routine, parameter, kind)}
 
 
 def expected(routine: RoutineEntry, parameter: str, kind: str) -> str:
@@ -394,14 +443,18 @@ def test_bad_values_are_answered_as_stated_and_change_nothing(
     assert list(good) == [p.name for p in routine.parameters]
     before = bad_input.dump(connection)
     for parameter, kind, value in bad_input.bad_values(world, routine):
-        stated = expected(routine, parameter, kind)
+        stated = {expected(routine, parameter, kind)}
+        if bad_input.is_sql_server(connection):
+            stated = expected_on_sql_server(routine, parameter, kind)
+            if not stated or (name, parameter, kind) in NOT_PROVABLE:
+                continue
         given = {**good, parameter: value}
-        if stated == "fine":
+        if stated == {"fine"}:
             with connection.transaction(force_rollback=True):
                 bad_input.call(connection, routine, given)
             continue
-        assert outcome(connection, routine, given) == stated, (parameter, kind)
-        assert connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+        assert outcome(connection, routine, given) in stated, (parameter, kind)
+        assert not bad_input.is_in_transaction(connection)
         assert bad_input.dump(connection) == before, (parameter, kind)
 
 
@@ -409,6 +462,8 @@ def test_bad_values_are_answered_as_stated_and_change_nothing(
 def test_the_arguments_that_are_called_good_are_accepted(
     connection: psycopg.Connection[Any], world: bad_input.World, name: str
 ) -> None:
+    if bad_input.is_sql_server(connection) and (name, "", "") in NOT_PROVABLE:
+        pytest.skip(NOT_PROVABLE[name, "", ""])
     with connection.transaction(force_rollback=True):
         if name == "sp_resume_workflow_instance":
             connection.execute("select wf.sp_pause_workflow_instance(%s)", (world.running,))
@@ -416,7 +471,9 @@ def test_the_arguments_that_are_called_good_are_accepted(
             connection.execute("select wf.sp_cancel_workflow_instance(%s)", (world.running,))
         if name == "sp_release_affinity":
             connection.execute(
-                "insert into wf.affinity values (%s, 'x', 'driver', 'driver', 1)", (world.running,)
+                "insert into wf.affinity (workflow_instance_id, affinity_key, worker_id,"
+                " pinned_worker_id, pinned_action_id) values (%s, 'x', 'driver', 'driver', 1)",
+                (world.running,),
             )
         bad_input.call(connection, ROUTINES[name], bad_input.good_arguments(world)[name])
 

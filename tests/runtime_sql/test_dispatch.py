@@ -51,11 +51,11 @@ def take(
     connection: psycopg.Connection[Any], worker: str, at_most: int = 1
 ) -> list[dict[str, Any]]:
     with connection.cursor(row_factory=psycopg.rows.dict_row) as cursor:
-        return cursor.execute(
-            "select * from wf.sp_worker_request_tasks(%s, %s, null, 300, %s)"
-            " where node_execution_id is not null",
+        rows = cursor.execute(
+            "select * from wf.sp_worker_request_tasks(%s, %s, null, 300, %s)",
             (worker, drive.TOKEN, at_most),
         ).fetchall()
+    return [row for row in rows if row["node_execution_id"] is not None]
 
 
 def finish(connection: psycopg.Connection[Any], worker: str, task: dict[str, Any]) -> None:

@@ -51,11 +51,11 @@ def begin(connection: psycopg.Connection[Any], folder: Path, text: str = FLAT) -
 
 
 def take(connection: psycopg.Connection[Any], name: str, at_most: int = 1) -> list[Any]:
-    return connection.execute(
-        "select node_key from wf.sp_worker_request_tasks(%s, %s, null, 300, %s)"
-        " where node_key is not null",
+    rows = connection.execute(
+        "select node_key from wf.sp_worker_request_tasks(%s, %s, null, 300, %s)",
         (name, drive.TOKEN, at_most),
     ).fetchall()
+    return [row for row in rows if row[0] is not None]  # a row without a task tells what to do
 
 
 def reasons(connection: psycopg.Connection[Any]) -> dict[str, tuple[str, str]]:
@@ -281,11 +281,10 @@ def claimable_alone(connection: psycopg.Connection[Any], execution: int) -> bool
                 "update wf.task set priority = 1000000 where node_execution_id = %s", (execution,)
             )
             rows = connection.execute(
-                "select node_execution_id from wf.sp_worker_request_tasks(%s, %s)"
-                " where node_execution_id is not null",
+                "select node_execution_id from wf.sp_worker_request_tasks(%s, %s)",
                 (name, drive.TOKEN),
             ).fetchall()
-        if rows == [(execution,)]:
+        if [row for row in rows if row[0] is not None] == [(execution,)]:
             return True
     return False
 

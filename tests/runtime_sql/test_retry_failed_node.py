@@ -330,7 +330,7 @@ def test_a_purged_instance_leaves_nothing_that_a_retry_would_have_needed(
 ) -> None:
     begin(connection, tmp_path, PROGRAMS["iterations"])
     drive.drain(connection, drive.Scripted({"a": [BAD]}))
-    connection.execute("select wf.sp_purge_instances('infinity')")
+    connection.execute("select wf.sp_purge_instances('9999-01-01')")
 
     for table in ("join_counter", "foreach_item", "loop_state", "node_execution", "task"):
         rows = connection.execute(f"select count(*) from wf.{table}").fetchone()  # type: ignore[arg-type]

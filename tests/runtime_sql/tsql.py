@@ -30,7 +30,9 @@ from tests.mssql_server import open_connection
 
 ROUTINES = {routine.name: routine for routine in load_contract().routines}
 # What the database answers for a text that is no value of the parameter's type, or too long.
-_NO_VALUE = frozenset({241, 242, 245, 248, 295, 8114, 8115, 8152, 2628, 220, 9420, 13609, 8169})
+_NO_VALUE = frozenset(
+    {241, 242, 245, 248, 295, 8114, 8115, 8152, 2628, 220, 9420, 13609, 8169, 127, 1060}
+)
 
 _CALL = re.compile(
     r"^select\s+(?P<columns>.*?)\s+from\s+wf\.(?P<name>\w+)\((?P<arguments>.*)\)\s*(?:as\s+)?\w*\s*"

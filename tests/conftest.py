@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -23,6 +24,10 @@ from pathlib import Path
 import pytest
 
 from wfsql.embedded import EmbeddedServer
+
+# A shell starts what runs in its background deaf to Ctrl-C, and our children would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _TEMPLATE = "wfsql_template"
 _numbers = count(1)

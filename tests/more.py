@@ -46,6 +46,7 @@ ON_EACH = (
     f"{FOLDER}/test_operator_views.py",
     f"{FOLDER}/test_upgrade.py",
     f"{FOLDER}/test_install_script.py",
+    "tests/cli/test_db_verify.py",
 )
 
 

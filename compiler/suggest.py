@@ -16,7 +16,7 @@ _FEW = 24  # candidates that are all compared
 _MANY = 600  # more than these are not even looked at one by one
 _SIFTED = 32  # of many, those that share most letters; of these, the ones to compare:
 _COMPARED = 6
-_PATIENCE = 300  # times that so many are sifted
+_PATIENCE = 300  # questions about one set of names; then only a slip is mended
 _LONG = 48  # characters of a name that is mended in a single place only
 _LONGEST = 100  # characters of a name that is still compared
 _CUTOFF = 0.6
@@ -41,7 +41,7 @@ class _Names:
     def __init__(self, known: tuple[str, ...]) -> None:
         self.known = known
         self.folded = {candidate.casefold(): candidate for candidate in reversed(known)}
-        self.sifted = 0
+        self.asked = 0
         self._shorter: dict[str, list[str]] | None = None
 
     def one_slip_away(self, wanted: str) -> str | None:
@@ -70,7 +70,7 @@ def _names(known: tuple[str, ...]) -> _Names:
         _last[:] = [_Names(known)]
     elif _last[0].known is not known:
         # The same names, asked for elsewhere: what was found there must not matter here.
-        _last[0].known, _last[0].sifted = known, 0
+        _last[0].known, _last[0].asked = known, 0
     return _last[0]
 
 
@@ -82,10 +82,9 @@ def _nearest(wanted: str, names: _Names) -> str | None:
         return None
     if len(folded) > _MANY or len(wanted) > _LONG:
         return names.one_slip_away(wanted)
-    if len(folded) > _FEW:
-        names.sifted += 1
-        if names.sifted > _PATIENCE:
-            return names.one_slip_away(wanted)
+    names.asked += 1
+    if names.asked > _PATIENCE:
+        return names.one_slip_away(wanted)
     from difflib import get_close_matches  # only needed once something is wrong
 
     compared = list(folded) if len(folded) <= _FEW else _likely(wanted, folded)

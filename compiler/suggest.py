@@ -2,8 +2,8 @@
 
 Flow: fold the candidates → when there are some, leave the few that share most letters with the name
 → difflib on those. A file may hold thousands of unknown names beside thousands of known ones, where
-even a glance at each pair takes seconds: among very many only a single slip of the pen is mended,
-by looking up each name without one of its letters.
+even a glance at each pair takes seconds: among very many, and after some hundred questions, only a
+single slip of the pen is mended, by looking up each name without one of its letters.
 """
 
 from __future__ import annotations

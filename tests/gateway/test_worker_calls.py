@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from runtime_sql.trace_ids import header, node_span_id, trace_id
@@ -198,14 +199,18 @@ def test_a_worker_gets_only_what_it_was_enrolled_for(gateway: Running) -> None:
     assert len(gateway.request("w1")["tasks"]) == 1
 
 
+def start_under_a_scope(connection: psycopg.Connection[Any]) -> None:
+    instance = connection.execute(
+        "select workflow_instance_id from wf.wf_repo_create_workflow_instance('pair', '{}')"
+    ).fetchone()
+    assert instance is not None
+    connection.execute("select wf.wf_apply_execution_scope(%s, 'night', '{}')", instance)
+    connection.execute("select wf.sp_start_workflow_instance(%s)", instance)
+
+
 def test_an_accepted_result_is_written_down_under_its_scope(gateway: Running) -> None:
     with drive.connect(gateway.database) as connection:
-        instance = connection.execute(
-            "select workflow_instance_id from wf.wf_repo_create_workflow_instance('pair', '{}')"
-        ).fetchone()
-        assert instance is not None
-        connection.execute("select wf.wf_apply_execution_scope(%s, 'night', '{}')", instance)
-        connection.execute("select wf.sp_start_workflow_instance(%s)", instance)
+        start_under_a_scope(connection)
         gateway.call(gateway.claim(), "submit", result_code=0, output={"n": 1})
         rows = connection.execute(
             "select a.action_name, a.output_json from wf.execution_scope_action_entry as a"
@@ -233,12 +238,7 @@ def test_what_could_not_be_written_down_goes_with_the_next_result(gateway: Runni
     name = "sync_execution_scope_action_entry_after_submit"
     with drive.connect(gateway.database) as connection:
         for _ in range(2):
-            instance = connection.execute(
-                "select workflow_instance_id from wf.wf_repo_create_workflow_instance('pair', '{}')"
-            ).fetchone()
-            assert instance is not None
-            connection.execute("select wf.wf_apply_execution_scope(%s, 'night', '{}')", instance)
-            connection.execute("select wf.sp_start_workflow_instance(%s)", instance)
+            start_under_a_scope(connection)
         connection.execute(f"alter function wf.{name} rename to put_aside".encode())
         try:
             gateway.call(gateway.claim(), "submit", result_code=0, output={"n": 1})
